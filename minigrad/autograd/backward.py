@@ -1,0 +1,175 @@
+"""`backward` and `grad`: the two doors to reverse mode. They check what they were given and start the engine's one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import backend
+from ..engine.record import history
+from ..engine.reverse import differentiate
+from ..errors import NoGradientError, NonScalarError, ShapeError, UnusedInputError
+from ..functions import zeros_like
+from ..graph import Node
+from ..tensor import Tensor, wrap
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> list[tuple[Tensor, Tensor]]:
+    """Add the gradients of `tensors` to the `.grad` of the leaves that they were computed from.
+
+    tensors: a tensor or a sequence; grad_tensors: for each the cotangent, of its shape (None for one-element tensors: a one); retain_graph: keep
+    the saved values for another pass (default: as create_graph); create_graph: make the gradients differentiable; inputs: only these get a gradient.
+    Returns the (tensor, gradient) pairs of this pass in the order in which they became final, so that SINGA's
+    `for p, g in autograd.backward(loss): sgd.update(p, g)` works.
+    Raises NoGradientError if a tensor has no history, NonScalarError if a cotangent is missing, ShapeError if one does not fit, GraphFreedError, InPlaceError.
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise TypeError("backward: grad_variables is the old name of grad_tensors; give one of them.")
+        grad_tensors = grad_variables
+    outputs = as_sequence(tensors, "tensors")
+    roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), create_graph, "backward")
+    targets: list[Node] | None = None
+    if inputs is not None:
+        wanted = as_sequence(inputs, "inputs")
+        if not wanted:
+            raise ValueError("backward: `inputs` is empty; leave it out to reach all leaves.")
+        targets = [_target(x, i, "backward") for i, x in enumerate(wanted)]
+    report: list[tuple[Tensor, Tensor]] = []
+    keep = create_graph if retain_graph is None else retain_graph
+    captured = differentiate(roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, report=report)
+    if inputs is not None:
+        for x, node in zip(as_sequence(inputs, "inputs"), targets or [], strict=True):
+            if node.parents and node in captured:  # not a leaf: the engine stores gradients of leaves only
+                x._grad = captured[node] if x._grad is None else x._grad + captured[node]
+                report.append((x, captured[node]))
+    return report
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated (unless only_inputs is False: then other leaves' `.grad` grows as well).
+
+    grad_outputs: a cotangent for each output; allow_unused: None instead of an error for an input that the outputs do not depend on;
+    materialize_grads: zeros instead. Raises UnusedInputError, NoGradientError, NonScalarError, ShapeError, GraphFreedError, InPlaceError.
+    """
+    outs, ins = as_sequence(outputs, "outputs"), as_sequence(inputs, "inputs")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: materialize_grads=True needs allow_unused to be True or left out.")
+    if is_grads_batched:
+        raise NotImplementedError("grad: is_grads_batched is offered by func.vmap over a vjp.")
+    roots, seeds = _roots(outs, _cotangents(grad_outputs, len(outs)), create_graph, "grad")
+    targets = [_target(x, i, "grad") for i, x in enumerate(ins)]
+    keep = create_graph if retain_graph is None else retain_graph
+    if only_inputs:
+        captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=keep)
+    else:
+        captured = _with_other_leaves(roots, seeds, targets, create_graph, keep)
+    results: list[Tensor | None] = []
+    for i, (x, node) in enumerate(zip(ins, targets, strict=True)):
+        g = captured.get(node)
+        if g is None:
+            if materialize_grads:
+                g = zeros_like(x)
+            elif not allow_unused:
+                raise UnusedInputError(
+                    f"grad: input {i} (shape {x.shape}) was not used to compute the outputs (or was modified in place since). "
+                    "Set allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+                )
+        elif not create_graph:
+            g = wrap(backend.as_payload(g.array), None, g.tangents) if _shares_a_seed(g, seeds, captured, node) else g
+        results.append(g)
+    return tuple(results)
+
+
+def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tensor], node: Node) -> bool:
+    """Whether a result is somebody else's array: a seed's, a window into another, or that of another result."""
+    array = g.array
+    if backend.is_immutable(array):
+        return False
+    return not backend.owns_fresh_memory(array) or any(array is s.array for s in seeds) or any(n is not node and c.array is array for n, c in captured.items())
+
+
+def _with_other_leaves(roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool) -> dict[Node, Tensor]:
+    """only_inputs=False: one pass for the inputs, one that adds to the other leaves' `.grad`."""
+    from ..graph import Leaf, reached_from
+
+    captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=True)
+    others = [n for n in reached_from(list(roots)) if isinstance(n, Leaf) and n not in targets]
+    differentiate(roots, seeds, targets=others, create_graph=create_graph, retain_graph=keep)
+    return captured
+
+
+def as_sequence(value: Any, name: str) -> tuple[Tensor, ...]:
+    """One tensor or a sequence of tensors as a tuple. Raises TypeError naming the argument and position otherwise."""
+    items = (value,) if isinstance(value, Tensor) else tuple(value) if isinstance(value, list | tuple) else None
+    if items is None:
+        items = tuple(value) if hasattr(value, "__iter__") else (value,)
+    for i, x in enumerate(items):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"`{name}` must be a Tensor or a sequence of Tensors; element {i} is {type(x).__name__}.")
+    return items
+
+
+def _cotangents(given: Any, count: int) -> list[Any]:
+    cotangents = [None] * count if given is None else [given] if isinstance(given, Tensor) or not isinstance(given, list | tuple) else list(given)
+    if len(cotangents) != count:
+        raise ValueError(f"got {count} tensors to differentiate and {len(cotangents)} cotangents; give one for each (None for one-element tensors).")
+    return cotangents
+
+
+def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool, caller: str) -> tuple[list[Node], list[Tensor]]:
+    """The nodes to start from and their seeds. Outputs without history count only if none has one."""
+    roots, seeds = [], []
+    for i, (out, seed) in enumerate(zip(outputs, cotangents, strict=True)):
+        node = history(out)
+        if node is None:
+            raise NoGradientError(
+                f"{caller}: tensor {i} (shape {out.shape}) does not require grad and has no history. "
+                "Create an input with requires_grad=True, and compute outside no_grad."
+            )
+        if seed is None:
+            if out.numel() != 1:
+                raise NonScalarError(
+                    f"{caller}: tensor {i} has shape {out.shape}; a gradient can be created implicitly only for one-element outputs. "
+                    "Give a cotangent of that shape (for instance ones_like(y)), or reduce with .sum() or .mean() first."
+                )
+            if out.dtype.kind == "c":
+                raise NonScalarError(
+                    f"{caller}: tensor {i} is complex; a gradient is defined for real losses only. Take .real or .abs() first, or give a cotangent."
+                )
+            seed = wrap(backend.ones(out.shape, out.dtype, out.array))
+        elif not isinstance(seed, Tensor):
+            raise TypeError(f"{caller}: cotangent {i} must be a Tensor or None, got {type(seed).__name__}.")
+        elif seed.shape != out.shape:
+            raise ShapeError(f"{caller}: cotangent {i} has shape {seed.shape}, the tensor it belongs to has {out.shape}; they must be equal.")
+        if seed.dtype != out.dtype:
+            if seed.dtype.kind == "c" and out.dtype.kind != "c":
+                raise NonScalarError(f"{caller}: cotangent {i} is complex, the tensor it belongs to is {out.dtype}.")
+            seed = seed.to(out.dtype)
+        roots.append(node)
+        seeds.append(seed)
+    return roots, seeds
+
+
+def _target(x: Tensor, index: int, caller: str) -> Node:
+    node = history(x)
+    if node is None:
+        raise NoGradientError(f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set requires_grad=True before computing.")
+    return node

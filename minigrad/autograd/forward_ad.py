@@ -1,0 +1,69 @@
+"""Forward mode by hand: dual numbers, PyTorch's `forward_ad` interface, with levels that nest.
+
+    with dual_level():
+        x = make_dual(primal, tangent)
+        y = f(x)
+        value, derivative = unpack_dual(y)
+
+The derivative is the Jacobian-vector product J(primal) · tangent: one column combination of the Jacobian a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ..engine.modes import forward_level, state
+from ..errors import AutogradError, ShapeError
+from ..functions import clone
+from ..tensor import Tensor, as_tensor, wrap
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A primal and its tangent (None where the tensor does not depend on the dual inputs)."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+@contextmanager
+def dual_level() -> Iterator[int]:
+    """Open a level of forward mode. Levels may be opened inside one another: derivatives of derivatives."""
+    with forward_level() as level:
+        yield level
+
+
+def current_level(level: int | None = None) -> int:
+    """The innermost open level, or `level` after checking that it is open."""
+    if not state.levels:
+        raise AutogradError("forward mode: open a level first, `with forward_ad.dual_level():`.")
+    if level is not None and level not in state.levels:
+        raise AutogradError(f"forward mode: level {level} is not open; open levels are {state.levels}.")
+    return state.levels[-1] if level is None else level
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
+    """`tensor` carrying `tangent` (same shape and dtype) at the innermost open level. Raises ShapeError where they do not fit."""
+    where = current_level(level)
+    primal, tangent = as_tensor(tensor), as_tensor(tangent)
+    if primal.shape != tangent.shape:
+        raise ShapeError(f"make_dual: the tensor has shape {primal.shape}, the tangent {tangent.shape}; they must be equal.")
+    if primal.dtype.kind not in "fcV":
+        raise AutogradError(f"make_dual: a {primal.dtype} tensor has no tangents; use a floating or complex dtype.")
+    if tangent.dtype != primal.dtype:
+        raise AutogradError(f"make_dual: the tensor has dtype {primal.dtype}, the tangent {tangent.dtype}; they must be equal.")
+    dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else wrap(primal.array)
+    dual.version = primal.version if dual.array is primal.array else None
+    dual.tangents = {**(dual.tangents or {}), where: tangent}
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The tensor without the tangent of the innermost open level, and that tangent."""
+    where = current_level(level)
+    tangents = dict(tensor.tangents or {})
+    tangent = tangents.pop(where, None)
+    primal = wrap(tensor.array, tensor.node, tangents or None)
+    primal.version = tensor.version
+    return UnpackedDualTensor(primal, tangent)

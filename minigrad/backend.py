@@ -1,0 +1,423 @@
+"""The one seam between minigrad and the array libraries: no other file imports numpy or cupy.
+
+After reading this file you know which library runs an operation (`array_module`), how a result's dtype is chosen (`result_type`, PyTorch's
+rules), and which few jobs NumPy and CuPy do differently. Forward functions of primitives receive the library as `xp` and use nothing else.
+
+A tensor's payload is an array of one of the libraries. NumPy turns 0-d results of float32 and float64 into scalars (`numpy.float32`,
+`numpy.float64`); we keep those as they are, because they are immutable, a quarter of the size of a 0-d array and several times faster to
+compute with. `owned_array` gives such a payload memory of its own when somebody wants to share or overwrite it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .errors import DeviceError, DTypeError
+
+Array = Any
+"""A NumPy or CuPy array (or a NumPy float32/float64 scalar standing for a 0-d array)."""
+DType = np.dtype[Any]
+Shape = tuple[int, ...]
+
+bool_, uint8, int8, int16, int32, int64 = (np.dtype(n) for n in ("bool", "uint8", "int8", "int16", "int32", "int64"))
+float16, float32, float64 = (np.dtype(n) for n in ("float16", "float32", "float64"))
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+pi, e, inf, nan = float(np.pi), float(np.e), float("inf"), float("nan")
+
+PYTHON_SCALARS = frozenset((bool, int, float, complex))
+FAST_DTYPES = frozenset((float32, float64))
+"""Arithmetic among equal dtypes of this set needs no promotion: the common case is one set look-up."""
+
+MODULES: dict[type, ModuleType | None] = {np.ndarray: np, np.memmap: np}
+"""Which library owns an array type. Python's scalars belong to nobody (None): they follow the arrays they meet."""
+MODULES.update({kind: np for kind in np.sctypeDict.values() if isinstance(kind, type) and issubclass(kind, np.generic)})
+MODULES.update({kind: None for kind in PYTHON_SCALARS})
+
+_SCALAR_PAYLOADS = frozenset((np.float32, np.float64))
+_default_dtype = float32
+
+
+def register_array_type(kind: type, module: ModuleType | Any) -> None:
+    """Let arrays of type `kind` be payloads, computed by `module` (a NumPy look-alike). CuPy and the tests' strict fake device come in here."""
+    MODULES[kind] = module
+
+
+def _bfloat16() -> DType | None:
+    """The bfloat16 dtype if the package ml_dtypes is installed, else None. NumPy has no such type of its own."""
+    try:
+        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    except ImportError:
+        return None
+
+
+# ---------------------------------------------------------------------------------------------------------------- which library
+
+
+def array_module(arrays: Iterable[Any], operation: str = "this operation") -> Any:
+    """The library that computes on `arrays`; NumPy where there are only Python scalars. Raises DeviceError where two libraries meet."""
+    found: Any = None
+    for a in arrays:
+        module = MODULES.get(type(a), found)
+        if module is not None and module is not found:
+            if found is not None:
+                raise DeviceError(
+                    f"{operation}: got arrays of two devices, {device_of_module(found)} and {device_of_module(module)}. "
+                    "Move one of them first, for instance with .to(device) or .cpu()."
+                )
+            found = module
+        elif module is None and type(a).__module__.partition(".")[0] == "cupy":
+            load_cupy()
+            return array_module(arrays, operation)
+    return np if found is None else found
+
+
+def load_cupy() -> Any:
+    """CuPy, imported on first use; raises DeviceError with advice where it is not installed."""
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError as error:
+        raise DeviceError(
+            'a CUDA device was asked for, but CuPy is not installed. Get it with: pip install "minigrad[cuda12]" (or [cuda13], by your driver).'
+        ) from error
+    register_array_type(cupy.ndarray, cupy)
+    return cupy
+
+
+def cuda_is_available() -> bool:
+    """Whether CuPy is installed and sees a device. Never raises."""
+    try:
+        return int(load_cupy().cuda.runtime.getDeviceCount()) > 0
+    except Exception:  # CuPy raises many kinds of errors without a driver, all of which mean "no"
+        return False
+
+
+def device_of_module(module: Any) -> str:
+    """`cpu` for NumPy, `cuda` for CuPy, the module's own name otherwise."""
+    name = str(getattr(module, "__name__", module))
+    return {"numpy": "cpu", "cupy": "cuda"}.get(name, name)
+
+
+def device_of(array: Array) -> str:
+    """`cpu`, or `cuda:<number>` for CuPy arrays."""
+    module = MODULES.get(type(array), np) or np
+    name = device_of_module(module)
+    return f"cuda:{array.device.id}" if name == "cuda" else name
+
+
+def to_device(array: Array, device: str) -> Array:
+    """`array` on `device` ("cpu", "cuda", "cuda:1"); the same object where it is there already."""
+    here = device_of(array)
+    if device == here or (device == "cuda" and here.startswith("cuda")):
+        return array
+    if device == "cpu":
+        return to_numpy(array)
+    if device.partition(":")[0] != "cuda":
+        raise DeviceError(f'unknown device "{device}": use "cpu", "cuda" or "cuda:<number>".')
+    cupy = load_cupy()
+    with cupy.cuda.Device(int(device.partition(":")[2] or 0)):
+        return cupy.asarray(array)
+
+
+def to_numpy(array: Array) -> Any:
+    """A host copy (or the array itself on the CPU). This is the only way from a device to the host."""
+    if isinstance(array, np.ndarray | np.generic):
+        return array
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+# ------------------------------------------------------------------------------------------------------------------------ dtypes
+
+
+def default_dtype() -> DType:
+    """The dtype of tensors made from Python floats: float32 unless `set_default_dtype` said otherwise."""
+    return _default_dtype
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Use `dtype` (a floating dtype) for Python floats from now on."""
+    global _default_dtype
+    wanted = np.dtype(dtype)
+    if wanted.kind != "f":
+        raise DTypeError(f"the default dtype must be a floating one, got {wanted}.")
+    _default_dtype = wanted
+
+
+def is_floating(dtype: DType) -> bool:
+    """Real floating dtypes, bfloat16 among them (NumPy gives that one the kind "V")."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def is_complex(dtype: DType) -> bool:
+    """complex64 and complex128."""
+    return dtype.kind == "c"
+
+
+def is_differentiable(dtype: DType) -> bool:
+    """Only floating and complex numbers have derivatives."""
+    return dtype.kind in "fc" or dtype.name == "bfloat16"
+
+
+def _category(dtype: DType) -> int:
+    return 3 if dtype.kind == "c" else 2 if is_floating(dtype) else 1 if dtype.kind in "iu" else 0
+
+
+def _promote(a: DType, b: DType) -> DType:
+    """Two dtypes of equal standing. Unlike NumPy, an integer never widens a float: int64 with float32 is float32."""
+    if a == b:
+        return a
+    low, high = sorted((a, b), key=_category)
+    if _category(low) < 2 <= _category(high):
+        return high
+    if low.itemsize == high.itemsize == 2 and "bfloat16" in (low.name, high.name) and _category(high) == 2:
+        return float32  # float16 and bfloat16 each hold what the other cannot
+    if "bfloat16" in (low.name, high.name) and _category(high) == 3:
+        return high
+    return np.promote_types(a, b)
+
+
+def result_type(values: Sequence[Any]) -> DType:
+    """The dtype in which `values` (arrays and Python scalars) are combined, by PyTorch's rules.
+
+    Arrays with dimensions decide; 0-d arrays and then Python scalars count only if they are of a higher kind (bool < integer < floating <
+    complex). A Python float among integers gives the default dtype.
+    Source: PyTorch's documentation of type promotion (tensor attributes), tested against it.
+    """
+    ranked: list[DType | None] = [None, None, None]  # by dimensioned arrays, 0-d arrays, Python scalars
+    for v in values:
+        kind = type(v)
+        if kind in PYTHON_SCALARS:
+            rank, dtype = 2, bool_ if kind is bool else int64 if kind is int else _default_dtype if kind is float else _complex_of(_default_dtype)
+        else:
+            rank, dtype = (0 if v.ndim else 1), v.dtype
+        ranked[rank] = dtype if ranked[rank] is None else _promote(ranked[rank], dtype)  # type: ignore[arg-type]
+    result: DType | None = None
+    for candidate in ranked:
+        if candidate is None:
+            continue
+        if result is None:
+            result = candidate
+        elif _category(candidate) > _category(result):
+            result = candidate if _category(candidate) < 3 or _category(result) < 2 else _complex_of(result)
+    return _default_dtype if result is None else result
+
+
+def _complex_of(dtype: DType) -> DType:
+    return complex128 if dtype == float64 else complex64
+
+
+# ------------------------------------------------------------------------------------------------------------ making and owning
+
+
+def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
+    """Python data (numbers, nested lists) or an array as a payload. Python floats get the default dtype, arrays keep theirs."""
+    wanted = None if dtype is None else np.dtype(dtype)
+    kind = type(data)
+    if kind in MODULES and MODULES[kind] is not None:
+        array = data
+        if kind is np.memmap:
+            array = np.array(data)
+        elif copy or (wanted is not None and wanted != data.dtype):
+            array = array.astype(wanted or data.dtype, copy=True)
+    elif kind in PYTHON_SCALARS:
+        array = np.asarray(data, dtype=wanted or result_type([data]))
+    elif kind.__module__.partition(".")[0] == "cupy":
+        load_cupy()
+        return as_payload(data, dtype, copy)
+    elif hasattr(data, "__array__") and not isinstance(data, list | tuple):
+        array = np.array(data, dtype=wanted)
+    else:
+        array = np.array(data)
+        if array.dtype == object or array.dtype.kind in "SUMm":
+            raise DTypeError(f"cannot make a tensor of {_describe(data)}: use numbers, nested lists of equal length, or arrays.")
+        if wanted is None and _has_no_numpy_leaf(data):
+            wanted = _default_dtype if array.dtype == float64 else _complex_of(_default_dtype) if array.dtype == complex128 else None
+        array = array if wanted is None or wanted == array.dtype else array.astype(wanted)
+    return normal(array)
+
+
+def _describe(data: Any) -> str:
+    text = repr(data)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _has_no_numpy_leaf(data: Any) -> bool:
+    """Whether nested lists hold Python numbers only (then floats are float32), judged by their first element."""
+    while isinstance(data, list | tuple):
+        if not data:
+            return True
+        data = data[0]
+    return type(data) in PYTHON_SCALARS
+
+
+def normal(result: Any) -> Array:
+    """A kernel's result in payload form: arrays as they are; float32/float64 scalars as they are; other NumPy scalars as 0-d arrays."""
+    kind = type(result)
+    if kind is np.ndarray:
+        if result.ndim == 0 and result.dtype in FAST_DTYPES and result.base is None:
+            return result[()]
+        return result
+    if kind in _SCALAR_PAYLOADS or not isinstance(result, np.generic | bool | int | float | complex):
+        return result
+    return np.asarray(result)
+
+
+def is_immutable(array: Array) -> bool:
+    """Whether the payload is a NumPy scalar, which nobody can overwrite."""
+    return type(array) in _SCALAR_PAYLOADS
+
+
+def owned_array(array: Array) -> Array:
+    """A real array for a scalar payload; any other payload unchanged."""
+    return np.asarray(array) if type(array) in _SCALAR_PAYLOADS else array
+
+
+def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
+    """Zeros on the device of `like`."""
+    return normal((MODULES.get(type(like), np) or np).zeros(shape, dtype))
+
+
+def ones(shape: Shape, dtype: DType, like: Array) -> Array:
+    """Ones on the device of `like`."""
+    return normal((MODULES.get(type(like), np) or np).ones(shape, dtype))
+
+
+def as_dtype(dtype: Any) -> DType | None:
+    """A dtype from whatever names one; None stays None."""
+    return None if dtype is None else np.dtype(dtype)
+
+
+def arange(start: float, end: float, step: float, dtype: Any) -> Array:
+    """Evenly stepped numbers."""
+    return np.arange(start, end, step, dtype=dtype)
+
+
+def linspace(start: float, end: float, steps: int, dtype: Any) -> Array:
+    """Evenly spaced numbers."""
+    return np.linspace(start, end, steps, dtype=dtype)
+
+
+def eye(n: int, m: int, dtype: Any) -> Array:
+    """Ones on the diagonal."""
+    return np.eye(n, m, dtype=dtype)
+
+
+def index_array(index: list[Any]) -> Array:
+    """A list used as an index; an empty one selects nothing."""
+    return np.asarray([i.array if hasattr(i, "array") else i for i in index], dtype=None if index else np.int64)
+
+
+def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Element-wise closeness of two arrays, on their own device."""
+    return bool(array_module([a, b]).allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+def copy_into(target: Array, values: Array) -> None:
+    """Write `values` (broadcast, cast) into the memory of `target`."""
+    target[...] = values
+
+
+def is_window(array: Array, source: Array) -> bool:
+    """Whether `array`, made by a view operation from `source`, looks into the same memory (and was not copied)."""
+    base = getattr(array, "base", None)
+    return array is source or (base is not None and (base is source or base is source.base))
+
+
+def overlaps_itself(array: Array) -> bool:
+    """Whether two indices of `array` name the same memory, as in an expanded array."""
+    return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+
+
+def is_dense(array: Array) -> bool:
+    """Whether the array fills its memory without holes or overlaps, in any order of axes ("non-overlapping and dense")."""
+    expected = array.dtype.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size > 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def copy_with_strides_of(array: Array, model: Array) -> Array:
+    """A copy of `array` laid out as `model` is where `model` is dense, else row-major (PyTorch's default gradient layout)."""
+    if is_immutable(array):
+        return array
+    module = MODULES.get(type(array), np) or np
+    if model.ndim > 1 and is_dense(model):
+        order = sorted(range(model.ndim), key=lambda axis: (-model.strides[axis], axis))
+        inverse = sorted(range(model.ndim), key=order.__getitem__)
+        return module.ascontiguousarray(array.transpose(order)).transpose(inverse) if module is not np else _copy(array, order, inverse)
+    return array.copy()
+
+
+def _copy(array: Array, order: list[int], inverse: list[int]) -> Array:
+    return np.array(array.transpose(order), order="C", copy=True).transpose(inverse)
+
+
+def has_strides_of(array: Array, model: Array) -> bool:
+    """Whether a gradient `array` already has the layout that `copy_with_strides_of` would give it."""
+    if is_immutable(array):
+        return True
+    if model.ndim > 1 and is_dense(model):
+        return bool(array.strides == model.strides)
+    return bool(array.flags.c_contiguous)
+
+
+def owns_fresh_memory(array: Array) -> bool:
+    """Whether the array is no view of another one."""
+    return is_immutable(array) or array.base is None
+
+
+def scatter_add(xp: Any, target: Array, index: Any, values: Array) -> None:
+    """`target[index] += values` where repeated indices accumulate."""
+    if xp is np:
+        np.add.at(target, index, values)
+    elif hasattr(xp, "add") and hasattr(xp.add, "at"):
+        xp.add.at(target, index, values)
+    else:
+        importlib.import_module("cupyx").scatter_add(target, index, values)
+
+
+def quiet() -> Any:
+    """A context in which NumPy does not warn of division by zero, overflow and the like: a backward pass runs in one."""
+    return np.errstate(all="ignore")
+
+
+def format_array(array: Array, prefix: str) -> str:
+    """Values as text, 4 decimals, long arrays shortened, aligned under `prefix`."""
+    host = to_numpy(array)
+    if getattr(host.dtype, "name", "") == "bfloat16":
+        host = host.astype(float32)
+    return str(np.array2string(np.asarray(host), precision=4, separator=", ", prefix=prefix, threshold=1000, edgeitems=3))
+
+
+def use_random(seed: int | None) -> Any:
+    """A NumPy random generator; the same seed gives the same numbers."""
+    return np.random.default_rng(seed)
+
+
+def erf_function(xp: Any) -> Callable[[Array], Array]:
+    """The error function of the library: CuPy has it, NumPy does not (there the C library's, element by element, in double precision)."""
+    if device_of_module(xp) == "cuda":
+        return importlib.import_module("cupyx.scipy.special").erf  # type: ignore[no-any-return]
+    import math
+
+    vectorised = np.frompyfunc(math.erf, 1, 1)
+    return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)
+
+
+def allocated_bytes(array: Array) -> int:
+    """Bytes of the array's elements."""
+    return int(array.nbytes)
+
+
+def frame_files() -> str:
+    """The folder of this package, by which callers tell the library's own stack frames from the user's."""
+    return sys.modules[__name__].__file__.rpartition("backend")[0]  # type: ignore[union-attr]

@@ -1,0 +1,68 @@
+"""The command line: what one can do with minigrad without writing Python. One file a command.
+
+This is the outermost door of the house: it may call everything, and nothing in the house calls it.
+"""
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import minigrad
+
+COMMANDS = {
+    "lab": "open the course in JupyterLab, or check that it runs",
+    "trace": "differentiate a formula and show every step",
+}
+
+EXAMPLES = """\
+examples:
+  minigrad lab
+  minigrad lab my-course -- --no-browser
+  minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5
+  minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 --mode forward --seed x2=1
+  minigrad trace "sin(x)**2" x=pi/6 -o steps.html
+
+`minigrad COMMAND --help` tells more about a command.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status: 0 done, 1 it could not be done, 2 it was asked for in a wrong way."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments and arguments[0] in COMMANDS:
+            return int(import_module(f"minigrad.cli.{arguments[0]}").main(arguments[1:]))
+        return _no_command(arguments)
+    except SystemExit as stop:  # argparse leaves by this door, after --help too
+        return stop.code if isinstance(stop.code, int) else 1 if stop.code else 0
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+
+
+def _no_command(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="minigrad",
+        description="Automatic differentiation that shows its steps.",
+        epilog="commands:\n" + "".join(f"  {name:8}{what}\n" for name, what in COMMANDS.items()) + "\n" + EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of the commands below")
+    command = parser.parse_args(arguments).command
+    if command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    near = difflib.get_close_matches(command, COMMANDS, n=1)
+    parser.error(f"there is no command {command!r}; " + (f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"))
+
+
+def complain(message: str) -> None:
+    """Prints an error to standard error, in one form for all commands."""
+    print(f"minigrad: {message}", file=sys.stderr)

@@ -1,0 +1,172 @@
+"""`minigrad lab`: the course in JupyterLab, in a folder that belongs to the student."""
+
+import argparse
+import importlib
+import importlib.util
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from minigrad.cli import complain
+
+LESSONS = Path(__file__).resolve().parents[2] / "lessons"
+"""The course lies beside the package `minigrad`, in a checkout as in an installation."""
+
+QUIET = [
+    # A server that asks the network for nothing: no news, no look for a newer version, no list of extensions.
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+    "--LabApp.extension_manager=readonly",
+]
+
+SETTINGS = Path(__file__).parent / "jupyter"
+"""A folder of Jupyter settings that hold for this process only, below what users have set for themselves: do not ask about news."""
+
+INSTALL = 'JupyterLab is not installed here. In the folder of minigrad run: pip install -e ".[lab]"'
+
+EXAMPLES = """\
+Files that you have changed are never overwritten. What stands after -- goes to JupyterLab as it is.
+
+examples:
+  minigrad lab
+  minigrad lab ~/differentiation
+  minigrad lab -- --no-browser --ip=0.0.0.0 --port=8890
+  minigrad lab --check
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad lab` with the arguments after its name; returns the exit status."""
+    own, passed_on = argv, []
+    if "--" in argv:
+        own, passed_on = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    parser = argparse.ArgumentParser(
+        prog="minigrad lab",
+        description="Copies the course's notebooks into a folder and opens JupyterLab there.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s")
+    parser.add_argument("--check", action="store_true", help="run the first lesson without a browser and print what it computes")
+    options = parser.parse_args(own)
+    # The kernel of this Python environment, even if the user has made another one of the same name their default.
+    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
+    return check() if options.check else open_lab(Path(options.folder).expanduser(), passed_on)
+
+
+def course_files(lessons: Path) -> list[Path]:
+    """What a student needs of the folder `lessons`, as relative paths: the notebooks and what lies beside them, but no Python modules."""
+    found = (path.relative_to(lessons) for path in sorted(lessons.rglob("*")) if path.is_file() and path.suffix not in (".py", ".pyc"))
+    return [path for path in found if not any(part.startswith((".", "_")) for part in path.parts)]
+
+
+def copy_course(lessons: Path, folder: Path) -> tuple[list[Path], list[Path]]:
+    """Copies the course into `folder` and never over a file; returns the relative paths copied, and those kept because they differ."""
+    copied, kept = [], []
+    for path in course_files(lessons):
+        ours, theirs = lessons / path, folder / path
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        content = ours.read_bytes()
+        try:
+            with theirs.open("xb") as file:  # x: fails where anything is there already
+                file.write(content)
+            copied.append(path)
+        except FileExistsError:
+            if not theirs.is_file() or theirs.read_bytes() != content:
+                kept.append(path)
+    return copied, kept
+
+
+def open_lab(folder: Path, passed_on: list[str]) -> int:
+    """Copies the course into `folder`, says what it did, and runs JupyterLab there until it is stopped."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        complain(INSTALL)
+        return 1
+    if not _notebooks():
+        return 1
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        copied, kept = copy_course(LESSONS, folder)
+    except OSError as error:
+        complain(f"cannot write the course to {folder}: {error.strerror} ({error.filename})")
+        return 1
+    if copied:
+        print(f"copied {len(copied)} file(s) of the course to {folder}")
+    for path in kept:
+        print(f"kept your {folder / path}: it differs from the course's (rename it to get a fresh copy)")
+    first = f"/lab/tree/{_notebooks()[0].name}" if copied else "/lab"
+    arguments = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url={first}", *QUIET]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]))
+    print(f"starting JupyterLab in {folder.resolve()} (Ctrl-C stops it)", flush=True)
+    importlib.import_module("jupyterlab.labapp").LabApp.launch_instance([*arguments, *passed_on])
+    return 0
+
+
+def check() -> int:
+    """Runs the first lesson in a temporary folder and prints what its cells printed or showed; 1 if a cell fails."""
+    missing = [name for name in ("nbclient", "nbformat", "ipykernel") if importlib.util.find_spec(name) is None]
+    if missing:
+        complain(INSTALL)
+        return 1
+    notebooks = _notebooks()
+    if not notebooks:
+        return 1
+    lesson = notebooks[0]
+    nbformat, nbclient = importlib.import_module("nbformat"), importlib.import_module("nbclient")
+    exceptions = importlib.import_module("nbclient.exceptions")
+    notebook = nbformat.read(lesson, as_version=4)
+    with tempfile.TemporaryDirectory(prefix="minigrad-check-") as folder:
+        copy_course(LESSONS, Path(folder))
+        # The kernel keeps its notes here too: nothing of the user's is read or written.
+        for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
+            os.environ[variable] = str(Path(folder, f".{variable.lower()}"))
+        client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}})
+        print(f"{lesson.name}: running its cells", flush=True)
+        try:
+            client.execute()
+        except (exceptions.CellControlSignal, exceptions.DeadKernelError, RuntimeError) as error:
+            _print_outputs(notebook)
+            complain(_failure(notebook, error))
+            return 1
+    _print_outputs(notebook)
+    cells = sum(cell.cell_type == "code" for cell in notebook.cells)
+    print(f"{lesson.name}: all {cells} code cells ran")
+    return 0
+
+
+def _notebooks() -> list[Path]:
+    notebooks = sorted(LESSONS.glob("[0-9]*.ipynb"))
+    if not notebooks:
+        complain(f"there are no lessons in {LESSONS}; is the checkout complete?")
+    return notebooks
+
+
+def _print_outputs(notebook: Any) -> None:
+    for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
+        text = "".join(_texts(cell.get("outputs", []))).rstrip()
+        if text:
+            print(f"\n[{number}]\n{text}")
+    print()
+
+
+def _texts(outputs: list[Any]) -> Iterator[str]:
+    for output in outputs:
+        if output.output_type == "stream":
+            yield output.text
+        elif output.output_type in ("execute_result", "display_data") and "text/plain" in output.data:
+            yield output.data["text/plain"].rstrip("\n") + "\n"
+
+
+def _failure(notebook: Any, error: Exception) -> str:
+    codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(codes, 1):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
+                return f"code cell {number} failed with {output.ename}: {output.evalue}\n{trace}"
+    return f"the lesson could not be run: {error}"

@@ -1,0 +1,292 @@
+"""`minigrad trace`: differentiate a formula and show every step, as text, JSON, a picture or a page."""
+
+import argparse
+import json
+import math
+import sys
+import unicodedata
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from minigrad import backend, expression, functions
+from minigrad.cli import complain
+
+FORMATS = ("text", "json", "html", "svg")
+MODES = ("primal", "forward", "reverse", "both")
+MAX_VALUE_CHARACTERS = 100_000
+
+EXAMPLES = """\
+values are numbers, constants such as pi/2, and for array formulas lists such as x=[1,2,3].
+
+examples:
+  minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5
+  minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 --mode forward --seed x2=1
+  minigrad trace "sum(sin(x)**2)" "x=[0, 1, 2]" --mode reverse
+  minigrad trace "exp(-x**2/2)" x=1 -o steps.html
+"""
+
+
+class UsageError(Exception):
+    """The command was given something that it cannot use; exit status 2."""
+
+
+class ComputationError(Exception):
+    """The formula is fine, but at these values it has no finite result; exit status 1."""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad trace` with the arguments after its name; returns the exit status."""
+    # argparse takes `-x*y` for an option. A blank in front makes it an operand, and the formula does not mind.
+    argv = [f" {word}" if word[:1] == "-" and word[1:2] not in ("-", "", "h", "o") else word for word in argv]
+    options = _parser().parse_intermixed_args(argv)
+    try:
+        text = _render(_trace(options), _format(options), options)
+    except (UsageError, expression.ExpressionError) as error:
+        complain(str(error))
+        return 2
+    except ComputationError as error:
+        complain(str(error))
+        return 1
+    if options.output in (None, "-"):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return 0
+    try:
+        Path(options.output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        complain(f"cannot write {options.output}: {error.strerror}")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="minigrad trace",
+        description="Differentiates a formula at given values and shows every step.",
+        epilog=f"functions: {', '.join(expression.FUNCTIONS)}\nconstants: {', '.join(expression.CONSTANTS)}\n\n{EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("formula", metavar="FORMULA", help='for example "log(x1) + x1*x2 - sin(x2)"')
+    parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable of the formula")
+    parser.add_argument("--mode", choices=MODES, default="both", help="which derivatives: none, forward, reverse, or both (the default)")
+    parser.add_argument("--format", choices=FORMATS, help="default: as the ending of FILE says, or else text")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal")
+    parser.add_argument(
+        "--seed",
+        metavar="NAME=VALUE",
+        nargs="+",
+        default=[],
+        help="tangents of the inputs in forward mode; what is not named is 0 (default: 1 for the first input)",
+    )
+    return parser
+
+
+def _format(options: argparse.Namespace) -> str:
+    ending = Path(options.output or "").suffix.removeprefix(".")
+    return options.format or (ending if ending in FORMATS else "text")
+
+
+def _trace(options: argparse.Namespace) -> dict[str, Any]:
+    formula = expression.compile(options.formula)
+    values = _bindings(options.values, formula, "value")
+    missing = [name for name in formula.names if name not in values]
+    if missing:
+        example = " ".join(f"{name}=2" for name in missing)
+        raise UsageError(f"no value for {', '.join(missing)}; give one after the formula, for example: {example}")
+    if not formula.names:
+        raise UsageError(f"{formula.source!r} has no variable, so there is nothing to differentiate by; write one in, for example x")
+    tangents = _tangents(options, formula, values)
+    trace_function = import_module("minigrad.watch.trace").trace_function
+    inputs = [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
+            _require_scalar(formula(*inputs), options.mode)
+            trace: dict[str, Any] = trace_function(
+                formula,
+                *inputs,
+                mode=options.mode,
+                tangents=tangents,
+                names=list(formula.names),
+                source=formula.source,
+                title=formula.source,
+            )
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
+    _require_finite(trace)
+    return trace
+
+
+def _bindings(words: list[str], formula: expression.Expression, what: str) -> dict[str, Any]:
+    bound: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        name = unicodedata.normalize("NFKC", name.strip())  # as Python does with the names in the formula
+        if not equals:
+            raise UsageError(f"{word.strip()!r} is not of the form NAME=VALUE; put the formula in quotes, and write values as x=2")
+        if name in bound:
+            raise UsageError(f"{name} has two {what}s; give one")
+        if name not in formula.names:
+            has = "it is a constant" if name in expression.CONSTANTS else f"its variables are {', '.join(formula.names) or 'none'}"
+            raise UsageError(f"{name or 'the empty name'} is not a variable of {formula.source}; {has}")
+        bound[name] = _value(name, text)
+    return bound
+
+
+def _value(name: str, text: str) -> Any:
+    """The number, the nested list of numbers, or the value of the formula without variables that `text` spells."""
+    text = text.strip()
+    hint = f"write {name}=2, {name}=pi/2 or {name}=[1,2,3]"
+    if len(text) > MAX_VALUE_CHARACTERS:
+        raise UsageError(f"the value of {name} has {len(text):,} characters; at most {MAX_VALUE_CHARACTERS:,} are read")
+    if text.startswith("["):
+        try:
+            value = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise UsageError(f"{name}={text[:60]} is not a list of numbers ({error}); {hint}") from None
+        _shape(name, value)
+        return value
+    try:
+        value = float(text)
+    except ValueError:
+        value = _constant(name, text, hint)
+    if not math.isfinite(value):
+        raise UsageError(f"{name}={text[:60]} is not a finite number; {hint}")
+    return value
+
+
+def _constant(name: str, text: str, hint: str) -> float:
+    try:
+        formula = expression.compile(text)
+    except expression.ExpressionError as error:
+        raise UsageError(f"the value of {name} is not a number: {error.problem}; {hint}") from None
+    if formula.names:
+        raise UsageError(f"{name}={text} is not a number, because {formula.names[0]} is none; {hint}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(formula().item())
+
+
+def _shape(name: str, value: Any, depth: int = 0) -> tuple[int, ...]:
+    if isinstance(value, list) and depth < 32:
+        shapes = {_shape(name, item, depth + 1) for item in value}
+        if len(shapes) > 1:
+            raise UsageError(f"the lists in the value of {name} differ in length; all rows of an array are equally long")
+        return (len(value), *next(iter(shapes), ()))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"the value of {name} holds {json.dumps(value)[:40]}, which is not a number")
+    if not math.isfinite(value):
+        raise UsageError(f"the value of {name} holds {value}, which is not a finite number")
+    return ()
+
+
+def _tangents(options: argparse.Namespace, formula: expression.Expression, values: dict[str, Any]) -> list[Any] | None:
+    if not options.seed:
+        return None
+    if options.mode not in ("forward", "both"):
+        raise UsageError(f"--seed gives tangents, and --mode {options.mode} computes none; use --mode forward or --mode both")
+    seeds = _bindings(options.seed, formula, "seed")
+    tangents = []
+    for name in formula.names:
+        wanted = _shape(name, values[name])
+        found = _shape(name, seeds.get(name, 0.0))
+        if found not in (wanted, ()):
+            raise UsageError(f"the seed of {name} has shape {found}, but {name} has shape {wanted}")
+        tangent = functions.tensor(seeds.get(name, 0.0), dtype=backend.float64)
+        tangents.append(functions.broadcast_to(tangent, wanted))
+    return tangents
+
+
+def _require_scalar(result: Any, mode: str) -> None:
+    if mode in ("reverse", "both") and result.shape != ():
+        problem = f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
+        raise UsageError(f"{problem}; reduce it with sum(...) or mean(...), or use --mode forward")
+
+
+def _require_finite(trace: dict[str, Any]) -> None:
+    """Raises `ComputationError` that names the first step of the Trace whose result is not a finite number."""
+    nodes = {node["id"]: node for node in trace["nodes"]}
+    state: dict[tuple[str, str], Any] = {}
+    for step in trace["steps"]:
+        for node_id, column, value in step["writes"]:
+            state[node_id, column] = value
+            if not _finite(value):
+                raise ComputationError(_not_finite(trace, step, nodes[node_id], column, value, state))
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_finite(part) for key in ("sample", "min", "max", "re", "im") if key in value for part in _parts(value[key]))
+    return not isinstance(value, str)  # "nan", "inf" and "-inf" are the only texts among a Trace's values
+
+
+def _parts(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _not_finite(
+    trace: dict[str, Any], step: dict[str, Any], node: dict[str, Any], column: str, value: Any, state: dict[tuple[str, str], Any]
+) -> str:
+    operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == node["id"]]
+    culprit = node
+    kind = {"v": "value", "d": "tangent", "g": "adjoint"}.get(column, column)
+    if column == "g" and step["edges"]:  # an adjoint is made by the operation that the edge leads to
+        edge = next(edge for edge in trace["edges"] if edge["id"] == step["edges"][0])
+        culprit = next(node for node in trace["nodes"] if node["id"] == edge["dst"])
+        operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == culprit["id"]]
+    names = {n["id"]: n.get("name") or _label(n) for n in trace["nodes"]}
+    reads = ", ".join(f"{names[source]} = {_show(state[source, 'v'])}" for source in dict.fromkeys(operands) if (source, "v") in state)
+    operation = culprit.get("op", "the input")
+    message = (
+        f"{operation} gives {_show(value)}" if column == "v" else f"the {kind} of {names[node['id']]} at {operation} is {_show(value)}"
+    )
+    message += f" where {reads}" if reads else ""
+    hint = _reason(operation, column)
+    source = trace.get("source", {}).get("code", "")
+    span = culprit.get("span")
+    if span and span[0] == span[2]:
+        message += expression.mark(source.splitlines()[span[0] - 1], span[1], span[3] - span[1])
+    return f"{message}\nhint: {hint}"
+
+
+def _label(node: dict[str, Any]) -> str:
+    label = node["label"]
+    return f"{label['base']}{label.get('sub', '')}"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, dict) and "sample" in value:
+        dots = ", ..." if math.prod(value["shape"]) > len(value["sample"]) else ""
+        return f"[{', '.join(map(_show, value['sample']))}{dots}]"
+    return f"{value:.6g}" if isinstance(value, int | float) else str(value)
+
+
+def _reason(operation: str, column: str) -> str:
+    if column != "v":
+        return "the value is finite there but its derivative is not; use --mode primal for the value alone, or move away from that point"
+    reasons = {
+        "log": "the logarithm is defined for numbers greater than 0",
+        "sqrt": "the square root is defined for numbers from 0 on",
+        "div": "a division by zero has no value",
+        "reciprocal": "a division by zero has no value",
+        "exp": "the result is too large; float64 ends at about 1.8e308",
+        "pow": "a power of 0 needs an exponent from 0 on, one of a negative number a whole exponent, and float64 ends at about 1.8e308",
+    }
+    return reasons.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
+
+
+def _render(trace: dict[str, Any], format: str, options: argparse.Namespace) -> str:
+    if format == "json":
+        text = json.dumps(trace, ensure_ascii=False, indent=1)
+    elif format == "text":
+        text = import_module("minigrad.trace.text").table(trace)
+    else:
+        # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
+        module, function = {"html": ("viz.page", "to_html"), "svg": ("viz.svg", "to_svg")}[format]
+        try:
+            text = getattr(import_module(module), function)(trace)
+        except ModuleNotFoundError as error:
+            raise UsageError(f'--format {format} needs the package {error.name}: pip install -e ".[viz]"') from None
+    return text if text.endswith("\n") else text + "\n"

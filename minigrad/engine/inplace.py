@@ -1,0 +1,122 @@
+"""In-place operations: new values in old memory, with the right history or a clear error.
+
+The values are computed out of place first (so that the operation is recorded like any other) and then written into the target's memory; the target takes
+over the history. If the target is a window into another tensor (a view), the base's history becomes "the base, with this region replaced", and every other view of
+that base derives its own history anew when it is next used. This is PyTorch's rule, in its functional form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import primitive
+from ..backend import is_differentiable, overlaps_itself
+from ..errors import InPlaceError, ShapeError
+from ..graph import Leaf
+from ..tensor import Tensor, memory_version, overwrite_payload, wrap
+from .modes import state
+from .record import _node, history
+
+
+def assign(target: Tensor, value: Tensor, operation: str) -> Tensor:
+    """Write `value` into `target`'s memory, let `target` take over its history, and return `target`.
+
+    Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to grow, RuntimeError if the dtype does not fit.
+    """
+    check_target(target, operation, differentiable=value.node is not None)
+    if value.shape != target.shape:
+        if _broadcasts(value.shape, target.shape):
+            value = primitive.registry["broadcast_to"](value, shape=target.shape)
+        else:
+            raise ShapeError(
+                f"{operation}: the result has shape {value.shape}, which does not fit the target of shape {target.shape}. "
+                "An in-place operation cannot make its target grow; use the out-of-place form."
+            )
+    if value.dtype != target.dtype:
+        if not _fits(value.dtype, target.dtype):
+            raise InPlaceError(
+                f"{operation}: the result has dtype {value.dtype}, which cannot be written into a tensor of dtype {target.dtype}. "
+                f"Use the out-of-place form, or convert the target first."
+            )
+        value = primitive.registry["cast"](value, dtype=target.dtype)
+    old = history(target)
+    if target.window is None or isinstance(old, Leaf):
+        overwrite_payload(target, value.array)
+        if state.recording and (value.node is not None or old is not None) and not isinstance(old, Leaf):
+            _move_retained(target, value.node)
+            target.node = value.node
+        if value.tangents is not None or target.tangents is not None:
+            target.tangents = value.tangents
+        return target
+    _assign_to_view(target, value)
+    return target
+
+
+def check_target(target: Tensor, operation: str, differentiable: bool = False) -> None:
+    """Raise InPlaceError if `target` may not be modified in place now."""
+    if overlaps_itself(target.array):
+        raise InPlaceError(
+            f"{operation}: several elements of the target share one memory location (it was expanded). Call .clone() before writing to it."
+        )
+    if not state.recording:
+        return
+    node = history(target)
+    if isinstance(node, Leaf):
+        what = "a view of itself as a leaf" if target.window is not None else "a leaf tensor that requires grad"
+        raise InPlaceError(
+            f"{operation}: {what} is modified in place. Its gradient would have no place to go. Use x = x + … to make a new tensor, "
+            "or do it inside `with no_grad():` (as optimisers do)."
+        )
+    if target.window is None:
+        return
+    base = target.window.base
+    if isinstance(base.node, Leaf):
+        raise InPlaceError(
+            f"{operation}: a view of a leaf tensor that requires grad is modified in place. Modify a .clone() of the leaf, or do it inside `with no_grad():`."
+        )
+    if target.window.problem is not None and (differentiable or node is not None):
+        reason = {
+            "no_grad": "this view was made under no_grad and is now modified with recording on",
+            "several": "this view is one of several outputs of one operation (split, chunk, unbind)",
+        }[target.window.problem]
+        raise InPlaceError(f"{operation}: {reason}; the gradient of the other parts could not be kept right. Modify a .clone() instead.")
+
+
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    return len(padded) == len(target) and all(a in (1, b) for a, b in zip(padded, target, strict=True))
+
+
+def _fits(dtype: Any, target: Any) -> bool:
+    order = "b", "iu", "f", "c"
+    rank = lambda d: 2 if d.name == "bfloat16" else next(i for i, kinds in enumerate(order) if d.kind in kinds)
+    return bool(rank(dtype) <= rank(target))
+
+
+def _move_retained(target: Tensor, node: Any) -> None:
+    """`retain_grad` asks for the gradient of the tensor as it is now, so the request moves on to the new node; hooks stay with the old one."""
+    old = target.node
+    if old is not None and node is not None and old is not node and old.retained is not None:
+        node.retained, old.retained = old.retained, None
+
+
+def _assign_to_view(target: Tensor, value: Tensor) -> None:
+    view = target.window
+    assert view is not None
+    base = view.base
+    recorded = state.recording and (value.node is not None or base.node is not None)
+    tangents = None
+    if value.tangents is not None or base.tangents is not None:
+        tangents = primitive.registry["scatter_view"](wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents), steps=view.steps).tangents
+    if recorded and is_differentiable(base.array.dtype):
+        old = base.node
+        args = (wrap(base.array, old), wrap(value.array, value.node))
+        base.node = _node(
+            primitive.registry["scatter_view"], args, [base.array, value.array], [old, value.node], {"steps": view.steps}, wrap(base.array)
+        )
+        if old is not None and old.retained is not None:
+            base.node.retained, old.retained = old.retained, None
+    overwrite_payload(target, value.array)
+    base.tangents = tangents
+    memory_version(base)
+    history(target)

@@ -1,0 +1,253 @@
+"""What happens when an operation is called: compute, and remember how.
+
+`apply` is the engine's forward half. Arrays in, array out. With a Tensor among the arguments, a Tensor out; if an input carries history and
+recording is on, the result gets a node that keeps exactly the values that its derivative rules name; if an input carries tangents, the result gets tangents.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import observe, primitive
+from ..backend import (
+    FAST_DTYPES,
+    MODULES,
+    PYTHON_SCALARS,
+    array_module,
+    default_dtype,
+    is_differentiable,
+    is_immutable,
+    is_window,
+    normal,
+    result_type,
+)
+from ..graph import Node, OpNode, Pick, next_birth
+from ..observe import observers
+from ..primitive import OUTPUT, SHAPES, Primitive
+from ..tensor import Tensor, View, as_tensor, memory_version, wrap
+from . import forward
+from .modes import state
+
+
+def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Run an operation, past the one point from which it can be watched."""
+    return observe.run("forward", prim, args, params, _apply) if observers else _apply(prim, args, params)
+
+
+def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    arrays = []
+    nodes: list[Node | None] = []
+    tensors = tracked = dual = mixed = False
+    dtype = None
+    for a in args:
+        if type(a) is Tensor:
+            tensors = True
+            array = a.array
+            if a.window is not None:
+                refresh_view(a)
+            if a.node is not None:
+                tracked = True
+            if a.tangents is not None:
+                dual = True
+            if array.dtype is not dtype:
+                if dtype is not None:
+                    mixed = True
+                dtype = array.dtype
+            arrays.append(array)
+            nodes.append(a.node)
+        else:
+            if type(a) not in _PLAIN:
+                mixed = True
+            arrays.append(a)
+            nodes.append(None)
+    if not tensors:
+        return _compute(prim, _promoted(prim, args), params)
+    if mixed or dtype not in FAST_DTYPES:
+        settled = _settle(prim, args)
+        if any(a is not b for a, b in zip(settled, args, strict=True)):
+            return _apply(prim, settled, params)
+    result = _compute(prim, arrays, params)
+    if prim.outputs != 1:
+        return _several(prim, args, arrays, nodes, params, result, tracked, dual)
+    out = wrap(result)
+    if tracked and state.recording and prim.kind != "constant" and (result.dtype in FAST_DTYPES or is_differentiable(result.dtype)):
+        out.node = _node(prim, args, arrays, nodes, params, out)
+    if prim.view:
+        _remember_view(prim, args[0], params, out)
+    if dual and prim.kind != "constant":
+        out.tangents = forward.push_all(prim, args, params, out)
+        if out.node is not None:
+            _keep_tangents(out.node, args, out)
+    return out
+
+
+_PLAIN = frozenset((float, int))
+"""Python numbers that follow a floating tensor's dtype without further ado."""
+
+
+def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
+    """The kernel on raw arrays; anything else that knows how to run operations (a symbolic or a batched value) is asked instead."""
+    for a in arrays:
+        if type(a) not in MODULES and hasattr(type(a), "__minigrad_apply__"):
+            return type(a).__minigrad_apply__(prim, arrays, params)
+    result = prim.forward(array_module(arrays, prim.name), *arrays, **params)
+    return normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
+
+
+def _promoted(prim: Primitive, arrays: tuple[Any, ...]) -> Any:
+    """Raw operands: a rule met Python scalars and arrays of one dtype, so only integers given to a floating function need a cast."""
+    if prim.promote == "float" and arrays and all(getattr(a, "dtype", None) is None or a.dtype.kind in "iub" for a in arrays):
+        return [a.astype(default_dtype()) if hasattr(a, "astype") else float(a) if type(a) in (bool, int) else a for a in arrays]
+    return arrays
+
+
+def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments ready for the kernel: raw arrays as constant tensors, mixed dtypes cast to the one that PyTorch's rules give."""
+    settled = tuple(as_tensor(a) if type(a) is not Tensor and type(a) not in PYTHON_SCALARS and _is_array(a) else a for a in args)
+    if prim.promote is None:
+        return settled
+    positions = range(len(settled)) if prim.promote != "branches" else range(1, len(settled))
+    dtype = result_type([settled[i].array if type(settled[i]) is Tensor else settled[i] for i in positions])
+    if prim.promote == "float" and not is_differentiable(dtype):
+        dtype = default_dtype()
+    cast = primitive.registry["cast"]
+    out = list(settled)
+    for i in positions:
+        a = settled[i]
+        if type(a) is Tensor:
+            if a.array.dtype != dtype:
+                out[i] = cast(a, dtype=dtype)
+        elif type(a) in PYTHON_SCALARS and not (dtype in FAST_DTYPES and type(a) in _PLAIN):
+            out[i] = wrap(normal(_scalar(a, dtype)))
+    return tuple(out)
+
+
+def _scalar(value: Any, dtype: Any) -> Any:
+    from ..backend import as_payload
+
+    return as_payload(value, dtype)
+
+
+def _is_array(value: Any) -> bool:
+    return MODULES.get(type(value)) is not None or hasattr(value, "__array__") or isinstance(value, list | tuple)
+
+
+# ----------------------------------------------------------------------------------------------------------------------- nodes
+
+
+def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None], params: dict[str, Any], out: Any) -> OpNode:
+    """The node of a result: edges to the inputs that have history, and the saved values."""
+    node = OpNode()
+    node.born = next_birth()
+    node.primitive, node.params = prim, params
+    node.hooks = node.retained = node.tangents = node.unbroadcast = None
+    node.parents = tuple(nodes)
+    plan = node.plan = prim.plan(tuple([n is not None for n in nodes]))
+    single = type(out) is Tensor
+    if single:
+        shape = node.shape = out.array.shape
+        node.dtype = out.array.dtype
+        if prim.elementwise and len(nodes) > 1:
+            for n, a in zip(nodes, arrays, strict=True):
+                if n is not None and a.shape != shape:
+                    node.unbroadcast = tuple([None if m is None or b.shape == shape else b.shape for m, b in zip(nodes, arrays, strict=True)])
+                    break
+    else:
+        node.shape, node.dtype = tuple(o.array.shape for o in out), tuple(o.array.dtype for o in out)  # type: ignore[assignment]
+    versions: tuple[Any, ...] = ()
+    saved = []
+    for position, source in enumerate(plan.sources):
+        if source >= 0:
+            array = arrays[source]
+            if type(args[source]) is Tensor:
+                if not is_immutable(array):
+                    version = memory_version(args[source])
+                    versions += ((position, version, version.count),)
+        elif source == OUTPUT:
+            array = out.array if single else tuple(o.array for o in out)
+            for o in (out,) if single else out:
+                if not is_immutable(o.array):
+                    version = memory_version(o)
+                    versions += ((position, version, version.count),)
+        else:
+            array = arrays[SHAPES - source].shape
+        saved.append(array)
+    node.saved = tuple(saved)
+    node.versions = versions
+    return node
+
+
+def _several(prim: Primitive, args: Any, arrays: Any, nodes: Any, params: Any, results: Any, tracked: bool, dual: bool) -> tuple[Tensor, ...]:
+    """An operation with several results: one node, and a Pick for each differentiable result."""
+    outs = tuple(wrap(r) for r in results)
+    differentiable = [d and is_differentiable(o.array.dtype) for d, o in zip(prim.differentiable, outs, strict=True)]
+    if tracked and state.recording and any(differentiable):
+        node = _node(prim, args, arrays, nodes, params, outs)
+        for index, out in enumerate(outs):
+            if differentiable[index]:
+                out.node = pick(node, index, out)
+    if dual:
+        for out, tangents in zip(outs, forward.push_several(prim, args, params, outs), strict=True):
+            out.tangents = tangents
+    return outs
+
+
+def pick(node: Node, index: int, out: Tensor) -> Pick:
+    """The graph place of result number `index` of a node with several results."""
+    made = Pick()
+    made.born, made.parents, made.index = next_birth(), (node,), index
+    made.hooks = made.retained = None
+    made.shape, made.dtype = out.array.shape, out.array.dtype
+    return made
+
+
+def _keep_tangents(node: Node, args: tuple[Any, ...], out: Tensor) -> None:
+    """Forward mode through a later backward pass needs the tangents of the saved values: the inputs' and, last, the output's."""
+    assert isinstance(node, OpNode)
+    node.tangents = (*(a.tangents if type(a) is Tensor else None for a in args), out.tangents)
+
+
+# ----------------------------------------------------------------------------------------------------------------------- views
+
+
+def _remember_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tensor) -> None:
+    """If the result shares memory with its source, share the version counter and remember the way from the base."""
+    if not is_window(out.array, source.array):
+        return
+    version = out.version = memory_version(source)
+    before = source.window
+    step = (prim, params)
+    problem = None if state.recording else "no_grad"
+    if before is None:
+        out.window = View(source, (step,), version.count, problem)
+    else:
+        out.window = View(before.base, (*before.steps, step), version.count, problem or before.problem)
+
+
+def refresh_view(tensor: Tensor) -> None:
+    """Derive a view's history anew if its memory was modified in place since: the same steps, from the base as it is now."""
+    view = tensor.window
+    if view is None or tensor.version is None or view.seen == tensor.version.count:
+        return
+    view.seen = tensor.version.count
+    if tensor.node is not None and not tensor.node.parents:
+        return  # a leaf of its own: the user asked for gradients of this very window
+    with observe.unwatched():
+        current = view.base
+        before, state.recording = state.recording, True
+        try:
+            for step, params in view.steps:
+                current = step(current, **params)
+        finally:
+            state.recording = before
+    tensor.node, tensor.tangents = current.node, current.tangents
+
+
+def history(tensor: Tensor) -> Node | None:
+    """The node that stands for the tensor's present values."""
+    if tensor.window is not None:
+        refresh_view(tensor)
+    return tensor.node
+
+
+primitive.apply = apply

@@ -1,0 +1,66 @@
+"""Every mistake that minigrad can tell you about, one class each.
+
+Reading this file teaches what can go wrong in automatic differentiation. Each docstring shows the smallest program that fails and its cure.
+All classes derive from `RuntimeError` (shape mistakes also from `ValueError`), as PyTorch users expect.
+"""
+
+
+class AutogradError(RuntimeError):
+    """The common ancestor: `except minigrad.AutogradError` catches every error below."""
+
+
+class GraphFreedError(AutogradError):
+    """A graph was walked backward a second time after its saved values were let go.
+
+    >>> y = x.exp(); y.backward(); y.backward()            # fails
+    >>> y.backward(retain_graph=True); y.backward()        # the cure
+    """
+
+
+class InPlaceError(AutogradError):
+    """A value that a derivative rule needs was overwritten, or an in-place change cannot be differentiated.
+
+    >>> y = x.sin(); x.mul_(2); y.backward()               # fails: the rule of sin needs the old x
+    >>> y = x.sin(); x = x * 2; y.backward()               # the cure: make a new tensor
+    """
+
+
+class NonScalarError(AutogradError):
+    """`backward()` was called on a tensor with several elements and without saying which combination of them to differentiate.
+
+    >>> (x * 2).backward()                                 # fails for x of shape (3,)
+    >>> (x * 2).backward(mg.ones(3))                       # a cotangent ("vector" of the vector-Jacobian product)
+    >>> (x * 2).sum().backward()                           # or reduce to one number first
+    """
+
+
+class NoGradientError(AutogradError):
+    """A derivative was asked of something that carries no history.
+
+    >>> mg.tensor(2.0).exp().backward()                    # fails: nothing requires grad
+    >>> mg.tensor(2.0, requires_grad=True).exp().backward()
+    """
+
+
+class UnusedInputError(AutogradError):
+    """`grad(outputs, inputs)` was asked for an input that the outputs do not depend on.
+
+    >>> mg.autograd.grad(x.sum(), [x, z])                  # fails: z is not used
+    >>> mg.autograd.grad(x.sum(), [x, z], allow_unused=True)      # None for z
+    """
+
+
+class NotDifferentiableError(AutogradError):
+    """An operation, or one of its arguments, has no derivative rule in the mode that was asked for."""
+
+
+class ShapeError(AutogradError, ValueError):
+    """Shapes do not fit together; the message names the operation, the arguments and their shapes."""
+
+
+class DTypeError(AutogradError, TypeError):
+    """A dtype cannot be used here, for instance an integer tensor that shall require grad."""
+
+
+class DeviceError(AutogradError):
+    """Arrays of different devices met in one operation."""

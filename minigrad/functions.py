@@ -1,0 +1,649 @@
+"""The functions that users call: PyTorch's names and conventions around the bare operations.
+
+Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes may be given as `dim=` or `axis=`, kept as `keepdim=` or `keepdims=`; negative axes count
+from the end; a wrong axis raises IndexError naming the range.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import backend, ops
+from .backend import DType, Shape
+from .errors import DTypeError, ShapeError
+from .ops import elementwise as ew
+from .ops import index as ix
+from .ops import linalg as la
+from .ops import reduce as rd
+from .ops import shape as sh
+from .primitive import Primitive
+from .tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
+
+# ------------------------------------------------------------------------------------------------------------- making tensors
+
+
+def _made(array: Any, requires_grad: bool, device: Any = None) -> Tensor:
+    out = wrap(backend.normal(array) if device is None else backend.to_device(array, str(device)))
+    if requires_grad:
+        make_leaf(out)
+    return out
+
+
+def _sizes(sizes: Sequence[Any]) -> Shape:
+    """`f(2, 3)` and `f((2, 3))` alike."""
+    if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
+        sizes = sizes[0]
+    return tuple(int(n) for n in sizes)
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python floats become float32, arrays keep their dtype."""
+    return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing memory where possible."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)  # type: ignore[no-any-return]
+    array = backend.as_payload(data, dtype, copy=False)
+    return wrap(array if device is None else backend.to_device(array, str(device)))
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor on the memory of a NumPy array: changes of either are seen in the other (but only the tensor's own in-place operations are counted)."""
+    if not hasattr(array, "dtype") or not hasattr(array, "strides"):
+        raise TypeError(f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for other data.")
+    out = wrap(backend.owned_array(array))
+    memory_version(out)
+    return out
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of the given sizes."""
+    return full(_sizes(size), 0, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of the given sizes."""
+    return full(_sizes(size), 1, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of the given size filled with one value."""
+    value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
+    made = backend.as_payload(value, dtype)
+    out = backend.zeros(_sizes([size] if isinstance(size, int) else size), made.dtype, made)
+    out = backend.owned_array(out)
+    out[...] = made
+    return _made(out, requires_grad, device)
+
+
+def zeros_like(x: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and (unless given) dtype of x, without history."""
+    x = as_tensor(x)
+    return _made(backend.zeros(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad)
+
+
+def ones_like(x: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and (unless given) dtype of x, without history."""
+    x = as_tensor(x)
+    return _made(backend.ones(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad)
+
+
+def full_like(x: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """One value in the shape and (unless given) dtype of x, without history."""
+    x = as_tensor(x)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+
+
+def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Numbers from start (default 0) up to, not including, end. int64 for integers, the default dtype for floats."""
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) / step < 0:
+        raise ValueError(f"arange({start}, {end}, {step}): the step does not lead from start to end.")
+    if dtype is None:
+        dtype = backend.int64 if all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
+    return _made(backend.arange(start, end, step, dtype), requires_grad)
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """`steps` evenly spaced numbers from start to end, both included."""
+    return _made(backend.linspace(start, end, steps, dtype or backend.default_dtype()), requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """The n by m matrix with ones on its diagonal."""
+    return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype()), requires_grad)
+
+
+_generator = backend.use_random(None)
+
+
+def manual_seed(seed: int) -> None:
+    """Make the random functions below repeat the same numbers."""
+    global _generator
+    _generator = backend.use_random(seed)
+
+
+def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in [0, 1)."""
+    return _made(_generator.random(_sizes(size)).astype(dtype or backend.default_dtype()), requires_grad, device)
+
+
+def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
+    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    shape = _sizes(size)
+    if backend.is_complex(wanted):
+        draw = (_generator.standard_normal(shape) + 1j * _generator.standard_normal(shape)) * math.sqrt(0.5)
+    else:
+        draw = _generator.standard_normal(shape)
+    return _made(backend.as_payload(draw, wanted), requires_grad, device)
+
+
+def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
+    """Random integers in [low, high), or [0, low) if one bound is given."""
+    if high is None:
+        low, high = 0, low
+    return _made(_generator.integers(low, high, _sizes(size)).astype(dtype or backend.int64), False)
+
+
+def rand_like(x: Any, *, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in the shape and dtype of x."""
+    return rand(x.shape, dtype=x.dtype, requires_grad=requires_grad)
+
+
+def randn_like(x: Any, *, requires_grad: bool = False) -> Tensor:
+    """Normal random numbers in the shape and dtype of x."""
+    return randn(x.shape, dtype=x.dtype, requires_grad=requires_grad)
+
+
+# ------------------------------------------------------------------------------------------------------ element by element
+
+
+def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
+    def function(x: Any) -> Tensor:
+        return operation(as_tensor(x))  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = operation.name
+    function.__doc__ = f"{text} Element by element; same shape; integers give the default floating dtype where the result is not an integer."
+    return function
+
+
+def _binary(operation: Primitive, text: str) -> Callable[[Any, Any], Tensor]:
+    def function(a: Any, b: Any) -> Tensor:
+        if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+            a = as_tensor(a)
+        return operation(a, b)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = operation.name
+    function.__doc__ = f"{text} Operands broadcast; dtypes are promoted."
+    return function
+
+
+exp = _unary(ew.exp, "e to the x.")
+exp2 = _unary(ew.exp2, "2 to the x.")
+expm1 = _unary(ew.expm1, "e to the x, minus 1, accurate near 0.")
+log = _unary(ew.log, "Natural logarithm.")
+log2 = _unary(ew.log2, "Logarithm to base 2.")
+log10 = _unary(ew.log10, "Logarithm to base 10.")
+log1p = _unary(ew.log1p, "Natural logarithm of 1 + x, accurate near 0.")
+sin = _unary(ew.sin, "Sine.")
+cos = _unary(ew.cos, "Cosine.")
+tan = _unary(ew.tan, "Tangent.")
+asin = arcsin = _unary(ew.asin, "Inverse sine.")
+acos = arccos = _unary(ew.acos, "Inverse cosine.")
+atan = arctan = _unary(ew.atan, "Inverse tangent.")
+sinh = _unary(ew.sinh, "Hyperbolic sine.")
+cosh = _unary(ew.cosh, "Hyperbolic cosine.")
+tanh = _unary(ew.tanh, "Hyperbolic tangent.")
+asinh = arcsinh = _unary(ew.asinh, "Inverse hyperbolic sine.")
+acosh = arccosh = _unary(ew.acosh, "Inverse hyperbolic cosine.")
+atanh = arctanh = _unary(ew.atanh, "Inverse hyperbolic tangent.")
+sqrt = _unary(ew.sqrt, "Square root.")
+rsqrt = _unary(ew.rsqrt, "1 over the square root.")
+square = _unary(ew.square, "x times x.")
+reciprocal = _unary(ew.reciprocal, "1 over x.")
+neg = negative = _unary(ew.neg, "Minus x.")
+abs = absolute = _unary(ew.abs_, "Absolute value; derivative 0 at 0.")
+sign = _unary(ew.sign, "-1, 0 or 1; derivative 0.")
+sgn = _unary(ew.sgn, "x / |x|, and 0 at 0.")
+floor = _unary(ew.floor, "Largest integer not above x; derivative 0.")
+ceil = _unary(ew.ceil, "Smallest integer not below x; derivative 0.")
+trunc = _unary(ew.trunc, "The integer part; derivative 0.")
+erf = _unary(ew.erf, "The error function.")
+sigmoid = _unary(ew.sigmoid, "1 / (1 + e to the -x), without overflow.")
+softplus = _unary(ew.softplus, "ln(1 + e to the x), without overflow.")
+relu = _unary(ew.relu, "max(x, 0); derivative 0 at 0.")
+conj = _unary(ew.conj, "Complex conjugate.")
+real = _unary(ew.real, "Real part (a view).")
+imag = _unary(ew.imag, "Imaginary part (a view).")
+angle = _unary(ew.angle, "Argument in radians.")
+isnan = _unary(ew.isnan, "Whether x is NaN; no derivative.")
+isinf = _unary(ew.isinf, "Whether x is infinite; no derivative.")
+isfinite = _unary(ew.isfinite, "Whether x is finite; no derivative.")
+logical_not = _unary(ew.logical_not, "Whether x is 0; no derivative.")
+clone = _unary(ew.clone, "A copy that passes gradients through.")
+
+add = _binary(ew.add, "a + b.")
+sub = subtract = _binary(ew.sub, "a - b.")
+mul = multiply = _binary(ew.mul, "a times b.")
+atan2 = arctan2 = _binary(ew.atan2, "The angle of the point (b, a) in radians.")
+logaddexp = _binary(ew.logaddexp, "ln(e to the a + e to the b), without overflow.")
+fmod = _binary(ew.fmod, "Remainder with the sign of a.")
+remainder = _binary(ew.remainder, "Remainder with the sign of b.")
+floor_divide = _binary(ew.floor_divide, "The largest integer not above a / b.")
+eq = _binary(ew.eq, "Whether a = b.")
+ne = _binary(ew.ne, "Whether a and b differ.")
+lt = less = _binary(ew.lt, "Whether a < b.")
+le = less_equal = _binary(ew.le, "Whether a <= b.")
+gt = greater = _binary(ew.gt, "Whether a > b.")
+ge = greater_equal = _binary(ew.ge, "Whether a >= b.")
+logical_and = _binary(ew.logical_and, "Whether both are non-zero.")
+logical_or = _binary(ew.logical_or, "Whether one is non-zero.")
+logical_xor = _binary(ew.logical_xor, "Whether exactly one is non-zero.")
+
+
+def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """a / b; rounding_mode "floor" or "trunc" rounds the quotient (derivative 0)."""
+    if rounding_mode == "floor":
+        return floor_divide(a, b)
+    if rounding_mode not in (None, "trunc"):
+        raise ValueError(f'div: rounding_mode must be None, "trunc" or "floor", got {rounding_mode!r}.')
+    quotient: Tensor = ew.div(a if isinstance(a, Tensor) or isinstance(b, Tensor) else as_tensor(a), b)
+    return quotient if rounding_mode is None else trunc(quotient)
+
+
+divide = true_divide = div
+
+
+def pow(base: Any, exponent: Any) -> Tensor:
+    """base to the exponent. A constant real exponent has its own, cheaper rule; at base 0 the derivatives are those of PyTorch."""
+    if isinstance(base, Tensor) and type(exponent) in (int, float):
+        if not base.dtype.kind == "f" and (type(exponent) is float or (exponent < 0 and base.dtype.kind != "c")):
+            if base.dtype.kind in "iub" and type(exponent) is int:
+                raise RuntimeError("pow: integers to negative integer powers are not allowed; convert the base with .float() first.")
+            base = base.to(backend.result_type([base.array, exponent]))
+        return ew.power(base, n=exponent)  # type: ignore[no-any-return]
+    if not isinstance(base, Tensor) and not isinstance(exponent, Tensor):
+        return pow(as_tensor(base), exponent)
+    return ew.pow_(base, exponent)  # type: ignore[no-any-return]
+
+
+def maximum(a: Any, b: Any) -> Tensor:
+    """The larger of a and b; ties share the derivative evenly; NaN wins."""
+    return ew.maximum(as_tensor(a), b)  # type: ignore[no-any-return]
+
+
+def minimum(a: Any, b: Any) -> Tensor:
+    """The smaller of a and b; ties share the derivative evenly; NaN wins."""
+    return ew.minimum(as_tensor(a), b)  # type: ignore[no-any-return]
+
+
+def where(condition: Any, a: Any = None, b: Any = None) -> Tensor:
+    """a where the condition holds, b elsewhere; NaN in the branch not taken does not reach the gradient."""
+    condition = as_tensor(condition)
+    if condition.dtype != backend.bool_:
+        raise DTypeError(f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in where(x > 0, a, b).")
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        a = as_tensor(a)
+    return ew.where(condition, a, b)  # type: ignore[no-any-return]
+
+
+def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
+    """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside. Bounds are numbers or tensors."""
+    x = as_tensor(x)
+    if min is None and max is None:
+        raise ValueError("clamp: give min, max or both.")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        x = x if min is None else where(x < min, min, x)
+        return x if max is None else where(x > max, max, x)
+    return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
+
+
+clip = clamp
+
+
+def round(x: Any, decimals: int = 0) -> Tensor:
+    """x rounded to `decimals`, halves to even; derivative 0."""
+    return ew.round_(as_tensor(x), decimals=decimals)  # type: ignore[no-any-return]
+
+
+def complex(real: Any, imag: Any) -> Tensor:
+    """real + i·imag."""
+    return ew.make_complex(as_tensor(real), as_tensor(imag))  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------- reductions
+
+
+def axes_of(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
+    """`dim` (None, an int, a sequence) as sorted non-negative axes. Raises IndexError for one out of range, RuntimeError for one named twice."""
+    if dim is None or (isinstance(dim, list | tuple) and len(dim) == 0):
+        return tuple(range(x.ndim))
+    dims = [dim] if not isinstance(dim, list | tuple) else dim
+    axes = tuple(axis_of(x.ndim, d, function) for d in dims)
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"{function}: dimension named more than once in dim={tuple(dims)}.")
+    return tuple(sorted(axes))
+
+
+def axis_of(ndim: int, dim: Any, function: str) -> int:
+    """One axis as a non-negative int."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"{function}: a dimension must be an int, got {type(dim).__name__}.")
+    dim = dim.__index__()
+    span = builtins.max(ndim, 1)
+    if not -span <= dim < span:
+        raise IndexError(f"{function}: dimension {dim} is out of range; a tensor with {ndim} dimensions takes {-span} to {span - 1}.")
+    return int(dim % span)
+
+
+def _reduced(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a for a in axes if a < x.ndim)
+
+
+def _pick(first: Any, second: Any) -> Any:
+    return second if first is None else first
+
+
+def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over `dim` (all axes by default). Integers and booleans are summed as int64."""
+    x = as_tensor(x)
+    if dtype is not None:
+        x = x.to(dtype)
+    elif x.dtype.kind in "bui":
+        x = x.to(backend.int64)
+    return rd.sum_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "sum")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+
+
+def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over `dim` (all axes by default). NaN over no elements; DTypeError for integers, whose mean is not an integer."""
+    x = as_tensor(x)
+    if dtype is not None:
+        x = x.to(dtype)
+    if not backend.is_differentiable(x.dtype):
+        raise DTypeError(f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first: x.float().mean().")
+    return rd.mean(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "mean")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+
+
+def amax(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Largest element over `dim`; equal ones share the derivative evenly."""
+    return _extreme(rd.amax, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
+
+
+def amin(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Smallest element over `dim`; equal ones share the derivative evenly."""
+    return _extreme(rd.amin, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
+
+
+def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    axes = _reduced(x, axes_of(x, dim, operation.name))
+    if any(x.shape[a] == 0 for a in axes):
+        raise IndexError(f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so there is no element to choose.")
+    return operation(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`."""
+    x = as_tensor(x)
+    axis = None if dim is None else axis_of(x.ndim, dim, "argmax")
+    return rd.argmax(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`."""
+    x = as_tensor(x)
+    axis = None if dim is None else axis_of(x.ndim, dim, "argmin")
+    return rd.argmin(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def all(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements (over `dim`) are non-zero."""
+    x = as_tensor(x)
+    return rd.all_(x, axes=_reduced(x, axes_of(x, dim, "all")), keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def any(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether some element (over `dim`) is non-zero."""
+    x = as_tensor(x)
+    return rd.any_(x, axes=_reduced(x, axes_of(x, dim, "any")), keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------------ shapes
+
+
+def reshape(x: Any, *shape: Any) -> Tensor:
+    """The same elements in another shape; one size may be -1. A view where the memory layout allows."""
+    x = as_tensor(x)
+    sizes = _sizes(shape)
+    total, known = math.prod(x.shape), math.prod(n for n in sizes if n != -1)
+    if sizes.count(-1) > 1:
+        raise ShapeError(f"reshape: only one size can be -1, got {sizes}.")
+    if -1 in sizes:
+        if known == 0 or total % known:
+            raise ShapeError(f"reshape: shape {sizes} does not fit {total} elements of shape {x.shape}.")
+        sizes = tuple(total // known if n == -1 else n for n in sizes)
+    elif known != total:
+        raise ShapeError(f"reshape: shape {sizes} has {known} elements, the tensor of shape {x.shape} has {total}.")
+    return sh.reshape(x, shape=sizes)  # type: ignore[no-any-return]
+
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The axes from start_dim to end_dim merged into one."""
+    x = as_tensor(x)
+    first, last = axis_of(x.ndim, start_dim, "flatten"), axis_of(x.ndim, end_dim, "flatten")
+    if first > last:
+        raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}.")
+    return reshape(x, *x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
+
+
+def squeeze(x: Any, dim: Any = None) -> Tensor:
+    """Without the axes of size 1 (all of them, or those among `dim`)."""
+    x = as_tensor(x)
+    axes = range(x.ndim) if dim is None else axes_of(x, dim, "squeeze") if dim != () else ()
+    return reshape(x, [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)])
+
+
+def unsqueeze(x: Any, dim: int) -> Tensor:
+    """With a new axis of size 1 at `dim`."""
+    x = as_tensor(x)
+    axis = axis_of(x.ndim + 1, dim, "unsqueeze")
+    return reshape(x, *x.shape[:axis], 1, *x.shape[axis:])
+
+
+def permute(x: Any, *dims: Any) -> Tensor:
+    """The axes in another order (a view)."""
+    x = as_tensor(x)
+    axes = tuple(axis_of(x.ndim, d, "permute") for d in _sizes(dims))
+    if sorted(axes) != list(range(x.ndim)):
+        raise RuntimeError(f"permute: {_sizes(dims)} is not an order of the {x.ndim} dimensions.")
+    return sh.permute(x, axes=axes)  # type: ignore[no-any-return]
+
+
+def transpose(x: Any, dim0: Any = None, dim1: Any = None) -> Tensor:
+    """Two axes exchanged (a view). Without dimensions all axes are reversed, as in NumPy."""
+    x = as_tensor(x)
+    if dim0 is None:
+        return sh.permute(x, axes=tuple(reversed(range(x.ndim))))  # type: ignore[no-any-return]
+    if dim1 is None:
+        return permute(x, dim0)
+    axes = list(range(x.ndim))
+    a, b = axis_of(x.ndim, dim0, "transpose"), axis_of(x.ndim, dim1, "transpose")
+    if axes:
+        axes[a], axes[b] = axes[b], axes[a]
+    return sh.permute(x, axes=tuple(axes))  # type: ignore[no-any-return]
+
+
+swapaxes = swapdims = transpose
+
+
+def t(x: Any) -> Tensor:
+    """The transpose of a matrix; tensors of 0 or 1 dimension stay as they are."""
+    x = as_tensor(x)
+    if x.ndim > 2:
+        raise RuntimeError(f"t: expects at most 2 dimensions, got {x.ndim}. Use transpose(dim0, dim1) or permute.")
+    return transpose(x)
+
+
+def movedim(x: Any, source: int, destination: int) -> Tensor:
+    """One axis moved to another place."""
+    x = as_tensor(x)
+    axes = list(range(x.ndim))
+    axis = axes.pop(axis_of(x.ndim, source, "movedim"))
+    axes.insert(axis_of(x.ndim, destination, "movedim"), axis)
+    return permute(x, axes)
+
+
+def broadcast_to(x: Any, *shape: Any) -> Tensor:
+    """x seen in a larger shape without copying; -1 keeps a size. Raises ShapeError where sizes other than 1 differ."""
+    x = as_tensor(x)
+    sizes = _sizes(shape)
+    lead = len(sizes) - x.ndim
+    if lead < 0:
+        raise ShapeError(f"expand: the tensor has {x.ndim} dimensions, which do not fit into the {len(sizes)} of shape {sizes}.")
+    full_shape = []
+    for i, n in enumerate(sizes):
+        own = x.shape[i - lead] if i >= lead else None
+        if n == -1:
+            if own is None:
+                raise ShapeError(f"expand: -1 in {sizes} at a new leading dimension {i}, which has no size to keep.")
+            n = own
+        elif own not in (None, 1, n):
+            raise ShapeError(f"expand: size {own} of dimension {i - lead} cannot become {n} (shapes {x.shape} and {sizes}); only size 1 can be expanded.")
+        full_shape.append(n)
+    return sh.broadcast_to(x, shape=tuple(full_shape))  # type: ignore[no-any-return]
+
+
+def sum_to(x: Any, *shape: Any) -> Tensor:
+    """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`."""
+    return sh.sum_to(as_tensor(x), shape=_sizes(shape))  # type: ignore[no-any-return]
+
+
+def flip(x: Any, *dims: Any) -> Tensor:
+    """The elements in reverse order along the axes."""
+    x = as_tensor(x)
+    return sh.flip(x, axes=tuple(axis_of(x.ndim, d, "flip") for d in _sizes(dims)))  # type: ignore[no-any-return]
+
+
+def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Tensors joined along an existing axis; their other sizes must agree."""
+    parts = [as_tensor(x) for x in tensors]
+    if not parts:
+        raise ValueError("cat: expected a non-empty list of tensors.")
+    place = axis_of(parts[0].ndim, dim if axis is None else axis, "cat")
+    for i, part in enumerate(parts):
+        if part.ndim == 0:
+            raise ShapeError(f"cat: tensor {i} has no dimension to join along; use stack for 0-d tensors.")
+        if part.ndim != parts[0].ndim or any_differs(part.shape, parts[0].shape, place):
+            raise ShapeError(f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but that of dimension {place} must agree.")
+    return sh.cat(*parts, axis=place, sizes=tuple(p.shape[place] for p in parts))  # type: ignore[no-any-return]
+
+
+def any_differs(a: Shape, b: Shape, besides: int) -> bool:
+    """Whether two shapes differ in another dimension than `besides`."""
+    return any_true(m != n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != besides)
+
+
+any_true = builtins.any
+concat = concatenate = cat
+
+
+def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new axis."""
+    parts = [as_tensor(x) for x in tensors]
+    if not parts:
+        raise ValueError("stack: expected a non-empty list of tensors.")
+    for i, part in enumerate(parts):
+        if part.shape != parts[0].shape:
+            raise ShapeError(f"stack: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all shapes must agree.")
+    return cat([unsqueeze(p, dim) for p in parts], axis_of(parts[0].ndim + 1, dim, "stack"))
+
+
+# ------------------------------------------------------------------------------------------------- products and indexing
+
+
+def matmul(a: Any, b: Any) -> Tensor:
+    """The matrix product a @ b; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError naming the sizes."""
+    a, b = as_tensor(a), as_tensor(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {a.shape} and {b.shape}. Use * for numbers.")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the inner sizes {a.shape[-1]} and {inner} differ.")
+    return la.matmul(a, b)  # type: ignore[no-any-return]
+
+
+def getitem(x: Tensor, index: Any) -> Tensor:
+    """x[index]: a view for integers, slices, None and Ellipsis, a copy where the index holds arrays."""
+    index, _ = _plain_index(index)
+    try:
+        return ix.window(x, index=index) if ix.is_basic(index) else ix.gather(x, index=index)  # type: ignore[no-any-return]
+    except IndexError as error:
+        raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
+
+
+def _plain_index(index: Any) -> tuple[Any, bool]:
+    """The index with tensors and lists replaced by arrays."""
+    if isinstance(index, tuple):
+        parts = [_plain_index(part) for part in index]
+        return tuple(p for p, _ in parts), builtins.any(c for _, c in parts)
+    if isinstance(index, Tensor):
+        array = backend.owned_array(index.array)
+        if array.dtype.kind not in "iub":
+            raise IndexError(f"tensors used as indices must be integer or boolean, got {array.dtype}.")
+        return (int(array) if array.ndim == 0 and array.dtype.kind != "b" else array.copy()), True
+    if isinstance(index, list):
+        array = backend.index_array(index)
+        if array.dtype.kind not in "iub":
+            raise IndexError(f"lists used as indices must hold integers or booleans, got {array.dtype}.")
+        return array, True
+    if hasattr(index, "dtype") and hasattr(index, "ndim"):
+        return (int(index) if index.ndim == 0 and index.dtype.kind in "iu" else index.copy()), True
+    if index is None or index is Ellipsis or isinstance(index, slice | int):
+        return _plain_slice(index), False
+    if hasattr(index, "__index__"):
+        return index.__index__(), False
+    raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+def _plain_slice(index: Any) -> Any:
+    if not isinstance(index, slice):
+        return index
+    number = lambda v: v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
+    return slice(number(index.start), number(index.stop), number(index.step))
+
+
+def numel(x: Any) -> int:
+    """How many elements x has."""
+    return math.prod(as_tensor(x).shape)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether x is a minigrad Tensor."""
+    return isinstance(x, Tensor)
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether |a - b| <= atol + rtol |b| everywhere."""
+    return backend.allclose(as_tensor(a).array, as_tensor(b).array, rtol, atol, equal_nan)
+
+
+def equal(a: Tensor, b: Tensor) -> bool:
+    """Whether a and b have the same shape and elements."""
+    return a.shape == b.shape and bool(all(eq(a, b)))
+
+
+def result_type(a: Any, b: Any) -> DType:
+    """The dtype of a + b."""
+    return backend.result_type([x.array if isinstance(x, Tensor) else x for x in (a, b)])
+
+
+__all__ = [name for name in dir() if not name.startswith("_")]
+for _name in ("annotations", "builtins", "math", "Callable", "Sequence", "Any", "backend", "ops", "DType", "Shape", "DTypeError", "ShapeError", "ew", "ix", "la", "rd",
+              "sh", "Primitive", "Tensor", "as_tensor", "make_leaf", "memory_version", "wrap", "axes_of", "axis_of", "any_differs", "any_true", "as_tensor_"):
+    __all__.remove(_name)

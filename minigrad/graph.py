@@ -1,0 +1,221 @@
+"""The graph that a computation leaves behind, and what its nodes keep for the way back.
+
+Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never to tensors), so values that no rule asked for
+die as soon as the program drops them. There is no reference from inputs to results and no cycle: memory returns by reference counting
+alone. A node is born after everything it was made from; **sorting nodes by `born`, youngest first, is a topological order**.
+
+An operation with several results is one `OpNode` whose results are `Pick` nodes, one each.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+from .backend import DType, Shape
+from .errors import GraphFreedError, InPlaceError
+from .primitive import Plan, Primitive
+
+next_birth = count(1).__next__
+"""A running number, the same for all threads."""
+
+
+class Version:
+    """How often a piece of memory was overwritten. All tensors that share the memory share the counter."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Node:
+    """A differentiable value's place in the graph.
+
+    born: running number; parents: the inputs' nodes, None for inputs that need no gradient; shape, dtype: of the value;
+    hooks: functions that see (and may replace) the value's complete cotangent, or None; retained: weak reference to the tensor that
+    wants the cotangent as its `.grad`, or None.
+    """
+
+    __slots__ = ("__weakref__", "born", "dtype", "hooks", "parents", "retained", "shape")
+
+    born: int
+    parents: tuple[Node | None, ...]
+    shape: Shape
+    dtype: DType
+    hooks: dict[int, Callable[[Any], Any]] | None
+    retained: weakref.ref[Any] | None
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The parents as (node, output index) pairs, as PyTorch shows them."""
+        return tuple((p.parents[0], p.index) if isinstance(p, Pick) else (p, 0) for p in self.parents)
+
+    def name(self) -> str:
+        """The node's name, such as SinBackward0."""
+        raise TypeError("a bare Node has no name.")
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> HookHandle:
+        """Call `hook(cotangent)` when this node's cotangent is complete; a returned tensor replaces it."""
+        if self.hooks is None:
+            self.hooks = {}
+        return HookHandle(self.hooks, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
+        raise TypeError("a graph cannot be copied. Copy a detached tensor instead: x.detach().clone().")
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a graph cannot be pickled. Save a detached tensor instead: x.detach().")
+
+
+class HookHandle:
+    """Removes a hook again; removing twice is harmless. Usable as a context manager."""
+
+    _numbers = count()
+
+    def __init__(self, hooks: dict[int, Callable[[Any], Any]], hook: Callable[[Any], Any]) -> None:
+        self.id = next(HookHandle._numbers)
+        self._hooks = hooks
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Remove this hook and no other."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class OpNode(Node):
+    """The node of a primitive operation's result.
+
+    saved: the values that the rules name (arrays, shapes); versions: (counter, number at the time of saving) for each saved array that can be
+    overwritten; unbroadcast: for each input the shape to which its contribution must be summed, or None where nothing was broadcast; tangents: the saved values'
+    tangents, where forward mode was on.
+    """
+
+    __slots__ = ("params", "plan", "primitive", "saved", "tangents", "unbroadcast", "versions")
+
+    primitive: Primitive
+    params: dict[str, Any]
+    plan: Plan
+    saved: tuple[Any, ...] | None
+    versions: tuple[tuple[int, Version, int], ...]
+    unbroadcast: tuple[Shape | None, ...] | None
+    tangents: tuple[Any, ...] | None
+
+    def name(self) -> str:
+        return "".join(part.capitalize() for part in self.primitive.name.split("_")) + "Backward0"
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    def values(self) -> tuple[Any, ...]:
+        """The saved values, after checking that they are still there and were not overwritten."""
+        if self.saved is None:
+            raise GraphFreedError(
+                f"the graph of {self.primitive.name} was walked backward before and its saved values are gone. "
+                "To go through the same graph twice, call backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the first time; "
+                "if you accumulate over a loop, make sure that each round builds its own graph."
+            )
+        for position, version, number in self.versions:
+            if version.count != number:
+                self._complain(position, version, number)
+        return self.saved
+
+    def _complain(self, position: int, version: Version, number: int) -> None:
+        source = self.plan.sources[position]
+        names = ("inputs",) if self.primitive.variadic else self.primitive.inputs
+        what = "its output" if source < 0 else f"its input {source}" if self.primitive.variadic else f'its input "{names[source]}"'
+        array = self.saved[position] if self.saved is not None else None
+        raise InPlaceError(
+            f"the backward rule of {self.primitive.name} needs {what} (shape {tuple(getattr(array, 'shape', ()))}, dtype "
+            f"{getattr(array, 'dtype', '?')}) as it was at version {number}, but it was modified in place since and is at version {version.count}. "
+            "Use the out-of-place form of the operation that modified it (x = x * 2 instead of x.mul_(2) or x *= 2), or modify a .clone()."
+        )
+
+    def release(self) -> None:
+        """Let the saved values go (a node that keeps only shapes can be walked again)."""
+        if not self.plan.keeps_values:
+            return
+        self.saved = None
+        self.tangents = None
+        self.versions = ()
+
+
+class Pick(Node):
+    """One of the results of an operation with several."""
+
+    __slots__ = ("index",)
+
+    index: int
+
+    def name(self) -> str:
+        assert self.parents[0] is not None
+        return self.parents[0].name()
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """A pick is transparent: these are the parents of the operation."""
+        assert self.parents[0] is not None
+        return self.parents[0].next_functions
+
+
+class Leaf(Node):
+    """The place of a tensor that the user made and whose gradient is wanted. It refers to the tensor weakly; the tensor owns it.
+
+    stores_grad: whether a backward pass puts the gradient into `.grad`; after: hooks to run when it has.
+    """
+
+    __slots__ = ("after", "array", "stores_grad", "tensor")
+
+    def __init__(self, tensor: Any, stores_grad: bool = True) -> None:
+        self.born, self.parents, self.hooks, self.retained = next_birth(), (), None, None
+        self.array, self.shape, self.dtype = tensor.array, tensor.array.shape, tensor.array.dtype
+        self.tensor: weakref.ref[Any] = weakref.ref(tensor)
+        self.stores_grad = stores_grad
+        self.after: dict[int, Callable[[Any], Any]] | None = None
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+    @property
+    def variable(self) -> Any:
+        """The leaf tensor (made anew if the program dropped it)."""
+        tensor = self.tensor()
+        return tensor if tensor is not None else _revive(self)
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+_revive: Callable[[Leaf], Any]
+"""Set by tensor.py: a tensor for a leaf whose own tensor is gone."""
+
+
+def reached_from(roots: list[Node]) -> set[Node]:
+    """All nodes from which `roots` were computed, themselves included. A loop, not a recursion: graphs are millions deep."""
+    reached = set(roots)
+    stack = list(reached)
+    while stack:
+        for parent in stack.pop().parents:
+            if parent is not None and parent not in reached:
+                reached.add(parent)
+                stack.append(parent)
+    return reached
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """The nodes of a graph from the oldest to the youngest: inputs come before what was made from them."""
+    return iter(sorted(reached_from([root]), key=lambda node: node.born))

@@ -1,0 +1,619 @@
+"""What a Tensor can do: one visible table that attaches operators, methods and autograd attributes to the class.
+
+The data model (tensor.py) knows no mathematics and the operations know no classes; here the two meet. Methods ending in an underscore work in place.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import backend, functions
+from .engine.inplace import assign, check_target
+from .engine.modes import state
+from .engine.record import history
+from .errors import AutogradError, DTypeError, InPlaceError, NoGradientError, ShapeError
+from .graph import HookHandle, Leaf, Node, OpNode
+from .ops import elementwise as ew
+from .ops import index as ix
+from .tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, overwrite_payload, wrap
+
+attach = setattr
+
+# ------------------------------------------------------------------------------------------------------------- operators
+
+
+def _operator(operation: Any) -> Callable[[Any, Any], Any]:
+    return lambda self, other: operation(self, other) if _accepts(other) else NotImplemented
+
+
+def _reflected(operation: Any) -> Callable[[Any, Any], Any]:
+    return lambda self, other: operation(other, self) if _accepts(other) else NotImplemented
+
+
+def _accepts(other: Any) -> bool:
+    kind = type(other)
+    return kind is Tensor or kind in backend.MODULES or isinstance(other, Tensor | list | tuple) or hasattr(other, "__array__") or hasattr(kind, "__minigrad_apply__")
+
+
+def _in_place(operation: Any, name: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_target(self, name)
+        return assign(self, operation(self, *args, **kwargs), name)
+
+    method.__name__ = name
+    method.__doc__ = f"As `{name.rstrip('_')}`, but writes the result into this tensor and returns it."
+    return method
+
+
+_OPERATORS: dict[str, Any] = {
+    "add": ew.add,
+    "sub": ew.sub,
+    "mul": ew.mul,
+    "truediv": ew.div,
+    "floordiv": ew.floor_divide,
+    "mod": ew.remainder,
+    "pow": functions.pow,
+    "matmul": functions.matmul,
+    "and": ew.bitwise_and,
+    "or": ew.bitwise_or,
+    "xor": ew.bitwise_xor,
+}
+for _name, _operation in _OPERATORS.items():
+    attach(Tensor, f"__{_name}__", _operator(_operation))
+    attach(Tensor, f"__r{_name}__", _reflected(_operation))
+    attach(Tensor, f"__i{_name}__", _in_place(_operation, f"__i{_name}__"))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    attach(Tensor, f"__{_name}__", _operator(getattr(ew, _name)))
+attach(Tensor, "__hash__", lambda self: id(self))
+attach(Tensor, "__neg__", lambda self: ew.neg(self))
+attach(Tensor, "__pos__", lambda self: self)
+attach(Tensor, "__abs__", lambda self: ew.abs_(self))
+attach(Tensor, "__invert__", lambda self: ew.bitwise_not(self))
+
+# --------------------------------------------------------------------------------------------------- methods from functions
+
+_METHODS = """
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal
+    neg negative abs absolute sign sgn floor ceil trunc round erf sigmoid relu conj angle isnan isinf isfinite logical_not clone
+    add sub subtract mul multiply div divide true_divide pow atan2 arctan2 logaddexp fmod remainder floor_divide maximum minimum
+    eq ne lt less le less_equal gt greater ge greater_equal logical_and logical_or logical_xor clamp clip
+    sum mean amax amin argmax argmin all any reshape flatten squeeze unsqueeze permute transpose swapaxes swapdims t movedim broadcast_to sum_to flip
+    matmul allclose equal numel
+""".split()
+for _name in _METHODS:
+    attach(Tensor, _name, (lambda f: lambda self, *args, **kwargs: f(self, *args, **kwargs))(getattr(functions, _name)))
+    getattr(Tensor, _name).__doc__ = getattr(functions, _name).__doc__
+    getattr(Tensor, _name).__name__ = _name
+
+_IN_PLACE = """
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs sign floor ceil
+    trunc round erf sigmoid relu add sub mul div pow fmod remainder floor_divide atan2 clamp clip
+""".split()
+for _name in _IN_PLACE:
+    attach(Tensor, _name + "_", _in_place(getattr(functions, _name), _name + "_"))
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    attach(Tensor, function.__name__, function)
+    return function
+
+
+def _attribute(function: Callable[[Tensor], Any]) -> property:
+    made = property(function, doc=function.__doc__)
+    attach(Tensor, function.__name__, made)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------ shapes and elements
+
+attach(Tensor, "T", property(lambda self: functions.transpose(self), doc="The axes reversed (a view)."))
+attach(Tensor, "mT", property(lambda self: functions.transpose(self, -2, -1), doc="The last two axes exchanged (a view)."))
+attach(Tensor, "H", property(lambda self: functions.conj(functions.transpose(self, -2, -1)), doc="The conjugate transpose of a matrix."))
+attach(Tensor, "real", property(lambda self: functions.real(self) if self.dtype.kind == "c" else self, doc="Real part (a view)."))
+attach(Tensor, "imag", property(lambda self: functions.imag(self), doc="Imaginary part (a view)."))
+attach(Tensor, "dim", lambda self: self.ndim)
+attach(Tensor, "nelement", lambda self: functions.numel(self))
+attach(Tensor, "itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
+
+
+@_method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one dimension."""
+    return self.shape if dim is None else self.shape[functions.axis_of(self.ndim, dim, "size")]
+
+
+@_method
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape. Raises ShapeError where the layout needs a copy (then use `reshape`)."""
+    if len(shape) == 1 and not isinstance(shape[0], int | list | tuple):
+        raise DTypeError("view(dtype) is not offered; use .to(dtype) for a converted copy.")
+    out = functions.reshape(self, *shape)
+    if out.numel() and out.window is None and out.array is not self.array:
+        raise ShapeError(
+            f"view: shape {out.shape} cannot look into the memory of this tensor of shape {self.shape} (its elements are not laid out in that order). "
+            "Use .reshape(...) which copies, or .contiguous() first."
+        )
+    return out
+
+
+del view
+attach(Tensor, "reshape_as", lambda self, other: functions.reshape(self, other.shape))
+attach(Tensor, "expand", lambda self, *shape: functions.broadcast_to(self, *shape))
+attach(Tensor, "expand_as", lambda self, other: functions.broadcast_to(self, other.shape))
+attach(Tensor, "ravel", lambda self: functions.flatten(self))
+
+
+@_method
+def contiguous(self: Tensor) -> Tensor:
+    """This tensor if its memory is row-major, else a row-major copy."""
+    return self if backend.is_immutable(self.array) or self.array.flags.c_contiguous else functions.reshape(functions.clone(functions.reshape(self, -1)), self.shape)
+
+
+@_method
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the memory is row-major."""
+    return backend.is_immutable(self.array) or bool(self.array.flags.c_contiguous)
+
+
+@_method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """Steps, in elements, from one index to the next along each axis (or along one)."""
+    strides = tuple(s // self.array.dtype.itemsize for s in self.array.strides)
+    return strides if dim is None else strides[dim]
+
+
+@_method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    return functions.getitem(self, index)
+
+
+@_method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    value = as_tensor(value)
+    plain, _ = functions._plain_index(index)
+    if ix.is_basic(plain):
+        region = functions.getitem(self, index)
+        if region.window is None:  # the whole of a tensor that is one number
+            region = self
+        _write(region, value, "__setitem__")
+        return
+    check_target(self, "__setitem__", differentiable=value.node is not None)
+    if value.dtype != self.dtype:
+        value = value.to(self.dtype)
+    try:
+        replaced = ix.index_put(self, value, index=plain, accumulate=False)
+    except (IndexError, ValueError) as error:
+        raise type(error)(f"x[index] = value with x of shape {self.shape} and a value of shape {value.shape}: {error}.") from None
+    assign(self, replaced, "__setitem__")
+
+
+def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
+    """Overwrite a tensor or view with a value that broadcasts to it, with history."""
+    check_target(target, operation, differentiable=value.node is not None)
+    if value.dtype.kind == "c" and target.dtype.kind != "c":
+        raise InPlaceError(f"{operation}: complex values cannot be written into a {target.dtype} tensor; take .real first.")
+    lead = value.ndim - target.ndim
+    if lead > 0 and set(value.shape[:lead]) <= {1}:
+        value = functions.reshape(value, value.shape[lead:])
+    padded = (1,) * (target.ndim - value.ndim) + value.shape
+    if len(padded) != target.ndim or any(a not in (1, b) for a, b in zip(padded, target.shape, strict=True)):
+        raise ShapeError(f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape {target.shape}.")
+    return assign(target, ew.overwrite(target, value), operation)
+
+
+@_method
+def index_put_(self: Tensor, indices: tuple[Any, ...], values: Any, accumulate: bool = False) -> Tensor:
+    """Write `values` at the indices, in place; `accumulate` adds them, repeated indices several times."""
+    check_target(self, "index_put_")
+    plain, _ = functions._plain_index(tuple(indices))
+    return assign(self, ix.index_put(self, as_tensor(values).to(self.dtype), index=plain, accumulate=accumulate), "index_put_")
+
+
+@_method
+def copy_(self: Tensor, source: Any) -> Tensor:
+    """Overwrite with `source`, which broadcasts and is converted; gradients flow to the source."""
+    return _write(self, as_tensor(source), "copy_")
+
+
+@_method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Overwrite every element with one value; gradients to the old values are zero."""
+    return _write(self, as_tensor(value), "fill_")
+
+
+@_method
+def zero_(self: Tensor) -> Tensor:
+    """Overwrite with zeros."""
+    return _write(self, wrap(backend.as_payload(0, self.dtype)), "zero_")
+
+
+@_method
+def gaussian(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    """Overwrite with normal random numbers (SINGA's name), outside the graph."""
+    return _outside(self, functions.randn(*self.shape, dtype=self.dtype) * std + mean)
+
+
+@_method
+def uniform(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Overwrite with uniform random numbers (SINGA's name), outside the graph."""
+    return _outside(self, functions.rand(*self.shape, dtype=self.dtype) * (high - low) + low)
+
+
+@_method
+def set_value(self: Tensor, value: float) -> Tensor:
+    """Overwrite every element with one number (SINGA's name), outside the graph."""
+    return _outside(self, wrap(backend.as_payload(value, self.dtype)))
+
+
+attach(Tensor, "normal_", gaussian)
+attach(Tensor, "uniform_", uniform)
+
+
+def _outside(self: Tensor, values: Tensor) -> Tensor:
+    if isinstance(history(self), OpNode):
+        raise InPlaceError("this tensor is the result of an operation; fill a tensor of its own instead.")
+    overwrite_payload(self, values.array)
+    return self
+
+
+@_method
+def __len__(self: Tensor) -> int:
+    if self.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self.shape[0]
+
+
+@_method
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return (self[i] for i in range(self.shape[0]))
+
+
+@_method
+def __contains__(self: Tensor, value: Any) -> bool:
+    return bool(functions.any(ew.eq(self, value)))
+
+
+# ---------------------------------------------------------------------------------------------------- leaving the library
+
+
+@_method
+def item(self: Tensor) -> Any:
+    """The one element as a Python number."""
+    if self.numel() != 1:
+        raise RuntimeError(f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a number. Index or reduce it first.")
+    return backend.to_numpy(self.array).item()
+
+
+attach(Tensor, "__bool__", lambda self: bool(_truth(self)))
+attach(Tensor, "__float__", lambda self: float(self.item()))
+attach(Tensor, "__int__", lambda self: int(self.item()))
+attach(Tensor, "__complex__", lambda self: complex(self.item()))
+attach(Tensor, "__format__", lambda self, spec: format(self.item(), spec) if spec else repr(self))
+
+
+def _truth(self: Tensor) -> Any:
+    if self.numel() != 1:
+        raise RuntimeError(f"the truth value of a tensor with {self.numel()} elements is ambiguous. Use .any() or .all().")
+    return self.item()
+
+
+@_method
+def __index__(self: Tensor) -> int:
+    if self.dtype.kind not in "iub" or self.numel() != 1:
+        raise TypeError("only integer tensors of a single element can be used as an index.")
+    return int(self.item())
+
+
+@_method
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return backend.to_numpy(self.array).tolist()
+
+
+@_method
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require grad; `force` detaches and copies from a device."""
+    if not force:
+        if history(self) is not None:
+            raise AutogradError("this tensor requires grad, and a NumPy array cannot record operations. Use x.detach().numpy().")
+        if backend.device_of(self.array) != "cpu":
+            raise AutogradError(f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it to the host.")
+    memory_version(self)
+    return backend.to_numpy(self.array)
+
+
+@_method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    array = numpy(self)
+    return array if dtype is None and not copy else array.astype(dtype or array.dtype)
+
+
+@_method
+def __repr__(self: Tensor) -> str:
+    parts = [backend.format_array(self.array, "tensor(")]
+    if functions.numel(self) == 0 and self.shape != (0,):
+        parts.append(f"size={self.shape}")
+    if self.dtype not in (backend.default_dtype(), backend.int64, backend.bool_, backend.complex64):
+        parts.append(f"dtype={self.dtype}")
+    device = backend.device_of(self.array)
+    if device != "cpu":
+        parts.append(f"device='{device}'")
+    node = history(self)
+    if isinstance(node, Leaf):
+        parts.append("requires_grad=True")
+    elif node is not None:
+        parts.append(f"grad_fn=<{node.name()}>")
+    return f"tensor({', '.join(parts)})"
+
+
+@_method
+def __copy__(self: Tensor) -> Tensor:
+    return alias(self) if history(self) is None else _leaf_copy(self, alias(self))
+
+
+@_method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    out = _leaf_copy(self, wrap(backend.as_payload(self.array)))
+    memo[id(self)] = out
+    out._grad = copy.deepcopy(self._grad, memo)
+    return out
+
+
+def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
+    node = history(self)
+    if node is not None and not isinstance(node, Leaf):
+        raise AutogradError("only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or x.clone() to stay in the graph.")
+    if isinstance(node, Leaf):
+        make_leaf(out)
+        assert isinstance(out.node, Leaf)
+        out.node.stores_grad = node.stores_grad
+    return out
+
+
+@_method
+def __reduce__(self: Tensor) -> Any:
+    node = history(self)
+    if node is not None and not isinstance(node, Leaf):
+        raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
+    return _rebuild, (backend.to_numpy(self.array), node is not None)
+
+
+def _rebuild(array: Any, requires_grad: bool) -> Tensor:
+    return functions._made(array, requires_grad)
+
+
+# ------------------------------------------------------------------------------------------------------ dtypes and devices
+
+
+@_method
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
+    """Another dtype, another device, or those of another tensor; the tensor itself where nothing changes. Gradients flow back converted."""
+    for a in args:
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, backend.device_of(a.array)
+        elif isinstance(a, str) and (a == "cpu" or a.startswith("cuda")):
+            device = a
+        elif isinstance(a, bool):
+            continue  # PyTorch's non_blocking: copies are in order here
+        elif hasattr(a, "type") and hasattr(a, "index") and not hasattr(a, "itemsize"):
+            device = str(a)
+        else:
+            dtype = a
+    out = self
+    wanted = backend.as_dtype(dtype)
+    if wanted is not None and wanted != self.dtype:
+        out = ew.cast(out, dtype=wanted)
+    if device is not None and str(device) not in (backend.device_of(self.array), backend.device_of(self.array).partition(":")[0]):
+        from .ops.device import move
+
+        out = move(out, device=str(device), back=backend.device_of(self.array))
+    return functions.clone(out) if copy and out is self else out
+
+
+attach(Tensor, "type_as", lambda self, other: to(self, dtype=other.dtype))
+attach(Tensor, "cpu", lambda self: to(self, "cpu"))
+attach(Tensor, "cuda", lambda self, index=0: to(self, f"cuda:{int(index)}"))
+attach(Tensor, "is_cuda", property(lambda self: backend.device_of(self.array).startswith("cuda"), doc="Whether the tensor is on a CUDA device."))
+attach(Tensor, "device", property(lambda self: backend.device_of(self.array), doc='Where the memory is: "cpu", "cuda:0".'))
+for _name, _dtype in {
+    "double": backend.float64,
+    "float": backend.float32,
+    "half": backend.float16,
+    "long": backend.int64,
+    "int": backend.int32,
+    "bool": backend.bool_,
+    "cfloat": backend.complex64,
+    "cdouble": backend.complex128,
+}.items():
+    attach(Tensor, _name, (lambda d: lambda self: to(self, dtype=d))(_dtype))
+attach(Tensor, "is_floating_point", lambda self: backend.is_floating(self.dtype))
+attach(Tensor, "is_complex", lambda self: backend.is_complex(self.dtype))
+attach(Tensor, "new_tensor", lambda self, data, **options: functions.tensor(data, **{"dtype": self.dtype, **options}))
+attach(Tensor, "new_zeros", lambda self, *sizes, **options: functions.zeros(*sizes, **{"dtype": self.dtype, **options}))
+attach(Tensor, "new_ones", lambda self, *sizes, **options: functions.ones(*sizes, **{"dtype": self.dtype, **options}))
+
+# -------------------------------------------------------------------------------------------------------- autograd attributes
+
+
+def _get_requires_grad(self: Tensor) -> bool:
+    """Whether gradients are computed for this tensor. Can be set on leaves."""
+    return history(self) is not None
+
+
+@_method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Ask for gradients of this leaf (or stop asking), and return it. Raises for results of operations and for integers."""
+    node = history(self)
+    if requires_grad:
+        if node is None:
+            make_leaf(self)
+    elif isinstance(node, Leaf):
+        self.node = None
+    elif node is not None:
+        raise AutogradError("requires_grad can be switched off for leaf tensors only; this one is the result of an operation. Use x.detach().")
+    return self
+
+
+attach(Tensor, "requires_grad", property(_get_requires_grad, lambda self, value: requires_grad_(self, value) and None, doc=_get_requires_grad.__doc__))
+
+
+@_attribute
+def is_leaf(self: Tensor) -> bool:
+    """Whether the user made this tensor (or it needs no gradient): it was not computed from anything that requires grad."""
+    node = history(self)
+    return node is None or isinstance(node, Leaf)
+
+
+@_attribute
+def grad_fn(self: Tensor) -> Node | None:
+    """The graph node of the operation that made this tensor; None for leaves."""
+    node = history(self)
+    return None if isinstance(node, Leaf) else node
+
+
+attach(Tensor, "creator", property(lambda self: grad_fn.fget(self), doc="SINGA's name for grad_fn."))
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    check_gradient(self, value)
+    self._grad = value
+
+
+attach(
+    Tensor,
+    "grad",
+    property(lambda self: self._grad, _set_grad, lambda self: _set_grad(self, None), doc="The gradient that backward passes have added up here, or None."),
+)
+
+
+def _get_stores_grad(self: Tensor) -> bool:
+    """Whether a backward pass keeps this tensor's gradient and reports it (SINGA). Setting it implies requires_grad."""
+    node = history(self)
+    return node.stores_grad if isinstance(node, Leaf) else node is not None and node.retained is not None
+
+
+def _set_stores_grad(self: Tensor, value: bool) -> None:
+    node = history(self)
+    if node is None:
+        if not value:
+            return
+        make_leaf(self)
+        node = self.node
+    if isinstance(node, Leaf):
+        node.stores_grad = bool(value)
+    elif value:
+        retain_grad(self)
+    elif node is not None:
+        node.retained = None
+
+
+attach(Tensor, "stores_grad", property(_get_stores_grad, _set_stores_grad, doc=_get_stores_grad.__doc__))
+
+
+@_method
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error where no gradient is computed."""
+    node = history(self)
+    if node is None:
+        raise NoGradientError("retain_grad: this tensor does not require grad, so it will have no gradient. Set requires_grad=True on an input first.")
+    if not isinstance(node, Leaf):
+        node.retained = weakref.ref(self)
+
+
+attach(
+    Tensor,
+    "retains_grad",
+    property(lambda self: (n := history(self)) is not None and n.retained is not None, doc="Whether `retain_grad` was called on this non-leaf tensor."),
+)
+
+
+@_method
+def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
+    """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor replaces it. Returns a handle with `.remove()`."""
+    node = history(self)
+    if node is None:
+        raise NoGradientError("register_hook: this tensor does not require grad, so no gradient will ever reach the hook.")
+    return node.register_hook(hook)
+
+
+@_method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
+    """Call `hook(tensor)` after a backward pass has added to this leaf's `.grad`."""
+    node = history(self)
+    if not isinstance(node, Leaf):
+        raise AutogradError("register_post_accumulate_grad_hook: only leaf tensors that require grad accumulate gradients.")
+    if node.after is None:
+        node.after = {}
+    return HookHandle(node.after, hook)
+
+
+@_method
+def detach(self: Tensor) -> Tensor:
+    """A constant tensor on the same memory: changes of either are seen in the other, and counted for both."""
+    return alias(self)
+
+
+@_method
+def detach_(self: Tensor) -> Tensor:
+    """Forget the history, in place. Raises for views, whose history is their base's."""
+    if self.window is not None:
+        raise InPlaceError("detach_: a view's history belongs to its base. Use .detach().")
+    self.node = self.tangents = None
+    return self
+
+
+def _set_data(self: Tensor, value: Any) -> None:
+    value = as_tensor(value)
+    if backend.is_differentiable(self.dtype) != backend.is_differentiable(value.dtype):
+        raise DTypeError(f".data of a {self.dtype} tensor cannot become {value.dtype}.")
+    self.array = value.array
+    if self.version is not None:
+        self.version.count += 1
+
+
+attach(
+    Tensor,
+    "data",
+    property(lambda self: _unversioned(self), _set_data, doc="The values without history; writing to them is not noticed by the engine (an escape hatch)."),
+)
+
+
+def _unversioned(self: Tensor) -> Tensor:
+    memory_version(self)
+    return wrap(self.array)
+
+
+@_attribute
+def _base(self: Tensor) -> Tensor | None:
+    """The tensor that this one is a view of, or None."""
+    return None if self.window is None else self.window.base
+
+
+@_method
+def _is_view(self: Tensor) -> bool:
+    """Whether this tensor looks into another one's memory."""
+    return self.window is not None
+
+
+@_method
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element, to tell whether two tensors share memory."""
+    memory_version(self)
+    array = self.array
+    return int(array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data)
+
+
+@_method
+def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See `minigrad.autograd.backward`."""
+    from .autograd import backward as run
+
+    run(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+_ = state

@@ -1,0 +1,126 @@
+"""Reading and replacing parts of a tensor. Reading is linear; its transpose adds each cotangent element back to where it was read from.
+
+An index is what Python puts between brackets: integers, slices, None, Ellipsis, and arrays of integers or booleans, alone or in a tuple.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backend import array_module, scatter_add
+from ..primitive import linear, primitive
+from .elementwise import zeros_like
+
+
+def is_basic(index: Any) -> bool:
+    """Whether the index selects a window (integers, slices, None, Ellipsis) and not a copy."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(p is None or p is Ellipsis or isinstance(p, slice | int) and not isinstance(p, bool) for p in parts)
+
+
+def _window(xp: Any, x: Any, *, index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    return x[parts if Ellipsis in parts else (*parts, Ellipsis)]  # with the Ellipsis even one element is a window, not a copy
+
+
+def _unwindow(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
+    out = xp.zeros(shape, g.dtype)
+    out[index] = g
+    return out
+
+
+def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
+    out = xp.zeros(shape, g.dtype)
+    scatter_add(xp, out, index, g)
+    return out
+
+
+window = linear("window", _window, lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)), view=True, symbol="getitem")
+"""x[index] for a basic index: a view."""
+unwindow = linear("unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place")
+"""Zeros of `shape`, with g at the basic index."""
+gather = linear("getitem", lambda xp, x, *, index: x[index], lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)), symbol="getitem")
+"""x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
+ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=index), symbol="scatter")
+"""Zeros of `shape`, with the elements of g added at the index: repeated indices accumulate."""
+
+
+def _index_put(xp: Any, x: Any, values: Any, *, index: Any, accumulate: bool) -> Any:
+    out = x.copy()
+    if accumulate:
+        scatter_add(xp, out, index, values)
+    else:
+        out[index] = values
+    return out
+
+
+def _index_put_base(g: Any, values_shape: tuple[int, ...], *, index: Any, accumulate: bool) -> Any:
+    return g if accumulate else index_put(g, zeros_like(g[index]), index=index, accumulate=False)
+
+
+def _index_put_values(g: Any, values_shape: tuple[int, ...], *, index: Any) -> Any:
+    from .shape import sum_to
+
+    part = gather(g, index=index)
+    extra = len(values_shape) - part.ndim
+    target = tuple(values_shape)[extra:] if extra > 0 else tuple(values_shape)
+    part = sum_to(part, shape=target)
+    return part.reshape(tuple(values_shape)) if extra > 0 else part
+
+
+index_put = primitive(
+    "index_put",
+    _index_put,
+    [_index_put_base, _index_put_values],
+    [
+        lambda t, values_shape, *, index, accumulate: t if accumulate else index_put(t, zeros_like(t[index]), index=index, accumulate=False),
+        lambda t, x_shape, *, index, accumulate: index_put(_blank(t, x_shape), t, index=index, accumulate=accumulate),
+    ],
+)
+"""x with the elements at an index replaced by `values` (or increased by them)."""
+
+
+def _blank(t: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of `shape` in the dtype and kind of t."""
+    return unwindow(t.reshape(-1)[:0], index=(slice(0, 0),), shape=(_size(shape),)).reshape(tuple(shape))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+# ------------------------------------------------------------------------------------------------- a region reached by several views
+
+
+def _replay(x: Any, steps: Any) -> Any:
+    for step, params in steps:
+        x = step(x, **params)
+    return x
+
+
+def _scatter_view(xp: Any, x: Any, values: Any, *, steps: Any) -> Any:
+    out = x.copy(order="K") if xp is array_module([0.0]) else x.copy()
+    region = out
+    for step, params in steps:
+        region = step.forward(xp, region, **params)
+    region[...] = values
+    return out
+
+
+scatter_view = primitive(
+    "scatter_view",
+    _scatter_view,
+    [
+        lambda g, values_shape, *, steps: scatter_view(g, zeros_like(_replay(g, steps)), steps=steps),
+        lambda g, *, steps: _replay(g, steps),
+    ],
+    [
+        lambda t, *, steps: scatter_view(t, zeros_like(_replay(t, steps)), steps=steps),
+        lambda t, x, *, steps: scatter_view(zeros_like(x), t, steps=steps),
+    ],
+    symbol="replace",
+)
+"""x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base."""

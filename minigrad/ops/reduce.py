@@ -1,0 +1,85 @@
+"""Operations that combine the elements along some axes: sums and extremes. Axes are non-negative and sorted; functions.py sees to that."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..primitive import constant, linear, primitive
+from .shape import broadcast_to, reshape
+
+Axes = tuple[int, ...]
+
+
+def kept_shape(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
+    """The shape with each reduced axis kept as 1."""
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
+    """A reduced cotangent copied back along the reduced axes."""
+    return broadcast_to(reshape(g, shape=kept_shape(x_shape, axes)), shape=tuple(x_shape))
+
+
+def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
+    """Sum over axes."""
+    return xp.add.reduce(x, axis=axes, keepdims=keepdims)
+
+
+sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes))
+
+
+def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
+    """Mean over axes; NaN over no elements."""
+    count = math.prod(x.shape[i] for i in axes)
+    total = xp.add.reduce(x, axis=axes, keepdims=keepdims)
+    return total / count if count else total * math.nan
+
+
+def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
+    return spread(g / max(1, math.prod(x_shape[i] for i in axes)), x_shape, axes)
+
+
+mean = linear("mean", mean_forward, _mean_transpose)
+
+amax = primitive(
+    "amax",
+    lambda xp, x, *, axes, keepdims: xp.max(x, axis=axes, keepdims=keepdims),
+    [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
+    [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
+    symbol="max",
+)
+"""Largest element; equal ones share the gradient evenly."""
+amin = primitive(
+    "amin",
+    lambda xp, x, *, axes, keepdims: xp.min(x, axis=axes, keepdims=keepdims),
+    [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
+    [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
+    symbol="min",
+)
+argmax = constant("argmax", lambda xp, x, *, axis, keepdims: xp.argmax(x, axis=axis, keepdims=keepdims))
+argmin = constant("argmin", lambda xp, x, *, axis, keepdims: xp.argmin(x, axis=axis, keepdims=keepdims))
+all_ = constant("all", lambda xp, x, *, axes, keepdims: xp.all(x, axis=axes, keepdims=keepdims))
+any_ = constant("any", lambda xp, x, *, axes, keepdims: xp.any(x, axis=axes, keepdims=keepdims))
+
+
+def _shares(x: Any, y: Any, axes: Axes) -> Any:
+    """1/k for each of the k elements equal to the extreme, 0 elsewhere; NaN elements count as equal where the extreme is NaN."""
+    full = spread(y, tuple(x.shape), axes)
+    hit = ones_where((x == full) | ((x != x) & (full != full)), x)
+    return hit / spread(sum_(hit, axes=axes, keepdims=False), tuple(x.shape), axes)
+
+
+def ones_where(condition: Any, like: Any) -> Any:
+    """1 where the condition holds, 0 elsewhere, in the dtype of `like`."""
+    from .elementwise import ones_like, where
+
+    return where(condition, ones_like(like), 0.0)
+
+
+def _shared_pull(g: Any, x: Any, y: Any, axes: Axes) -> Any:
+    return spread(g, tuple(x.shape), axes) * _shares(x, y, axes)
+
+
+def _shared_push(t: Any, x: Any, y: Any, axes: Axes, keepdims: bool) -> Any:
+    return sum_(t * _shares(x, y, axes), axes=axes, keepdims=keepdims)

@@ -1,0 +1,67 @@
+"""Operations that move elements without changing them. All are linear, so only the transpose is written; most return a window into the same memory.
+
+Broadcasting and summing are each other's transposes: what was copied forward is summed backward.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..primitive import linear, primitive
+
+
+def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    if tuple(x.shape) == tuple(shape):
+        return x
+    lead = x.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1)
+    return xp.add.reduce(x, axis=axes, keepdims=True).reshape(shape) if axes else x.reshape(shape)
+
+
+def _permute(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    return x.transpose(axes)
+
+
+def inverse_of(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes `axes`."""
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+reshape = linear("reshape", lambda xp, x, *, shape: x.reshape(shape), lambda g, x_shape: reshape(g, shape=x_shape), view=True)
+permute = linear("permute", _permute, lambda g, *, axes: permute(g, axes=inverse_of(axes)), view=True, symbol="permute")
+broadcast_to = linear(
+    "broadcast_to", lambda xp, x, *, shape: xp.broadcast_to(x, shape), lambda g, x_shape: sum_to(g, shape=x_shape), view=True, symbol="expand"
+)
+sum_to = linear("sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), symbol="sum")
+flip = linear("flip", lambda xp, x, *, axes: xp.flip(x, axes), lambda g, *, axes: flip(g, axes=axes))
+roll = linear("roll", lambda xp, x, *, shifts, axes: xp.roll(x, shifts, axes), lambda g, *, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes))
+
+# --------------------------------------------------------------------------------------------------------------- joining
+
+
+def _cut(g: Any, *, axis: int, sizes: tuple[int, ...], index: int) -> Any:
+    """The part of a joined cotangent that belongs to input `index`."""
+    start = sum(sizes[:index])
+    return g[(slice(None),) * axis + (slice(start, start + sizes[index]),)]
+
+
+def _place(t: Any, *, axis: int, sizes: tuple[int, ...], index: int) -> Any:
+    """A tangent of input `index` in the place where the joined result has it, zeros elsewhere."""
+    return pad_axis(t, axis=axis, before=sum(sizes[:index]), after=sum(sizes[index + 1 :]))
+
+
+def _pad_axis(xp: Any, x: Any, *, axis: int, before: int, after: int) -> Any:
+    shape = list(x.shape)
+    shape[axis] += before + after
+    out = xp.zeros(tuple(shape), x.dtype)
+    out[(slice(None),) * axis + (slice(before, before + x.shape[axis]),)] = x
+    return out
+
+
+def _trim_axis(g: Any, *, axis: int, before: int, after: int) -> Any:
+    return g[(slice(None),) * axis + (slice(before, g.shape[axis] - after),)]
+
+
+pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad")
+cat = primitive("cat", lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis), [_cut], [_place], promote="same")
+"""Inputs joined along an axis; `sizes` are their lengths there."""

@@ -1,0 +1,199 @@
+"""How an operation is declared: its forward function and its derivative rules, side by side.
+
+There are four kinds, and the kind teaches the mathematics of y = f(x₁, …, xₙ):
+
+- `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both the pullback (VJP) and the pushforward (JVP).
+- `linear`: the JVP of a linear map is the map itself; only the transpose is written down.
+- `bilinear`: linear in each of two inputs; two transposes are written, the JVP is f(ẋ, b) + f(a, ẏ).
+- `primitive`: the general case, with a pull and a push rule for each input.
+
+A rule is a plain function `rule(g, …)` of the incoming cotangent (or tangent) `g`. **Its other parameters say, by name, what it needs**: an
+input by the name it has in the forward function, `y` for the output, `<input>_shape` for a shape, or a keyword parameter of the operation. Those values,
+and nothing else, are kept for the backward pass. Rules are written in the library's own operations, so that the same line runs on raw
+arrays (an ordinary backward pass) and on tensors (when the derivative is itself to be differentiated).
+
+Complex numbers: a rule is written for the holomorphic derivative; the engine conjugates around it (PyTorch's convention: the gradient of a real
+loss is the conjugate Wirtinger derivative). Operations that are not holomorphic set `conjugates=True` and write the rule for complex input themselves.
+
+Sources: the uniform rule table of HIPS autograd; linear and bilinear declarations of JAX; rules that name what they save as in PyTorch's derivatives.yaml.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+RuleFunction = Callable[..., Any]
+
+OUTPUT = -1
+"""In a plan: the output itself is kept. Positions 0, 1, … are inputs; SHAPES - i is the shape of input i."""
+SHAPES = -2
+
+registry: dict[str, Primitive] = {}
+"""Every declared operation by name. The tests' table of cases must name exactly these."""
+
+
+class Rule:
+    """One derivative rule and where its arguments come from."""
+
+    __slots__ = ("function", "keywords", "sources")
+
+    def __init__(self, function: RuleFunction, inputs: Sequence[str], owner: str) -> None:
+        """`inputs`: the forward function's input names. Raises TypeError if the rule asks for something that does not exist."""
+        self.function = function
+        sources: list[int] = []
+        keywords: list[str] = []
+        for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                keywords.append(name)
+            elif name == "y":
+                sources.append(OUTPUT)
+            elif name in inputs:
+                sources.append(list(inputs).index(name))
+            elif name.endswith("_shape") and name[:-6] in inputs:
+                sources.append(SHAPES - list(inputs).index(name[:-6]))
+            else:
+                raise TypeError(f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor <input>_shape; make parameters keyword-only.")
+        self.sources = tuple(sources)
+        self.keywords = tuple(keywords)
+
+
+class Plan:
+    """What a node of this operation keeps, given which inputs need a gradient: `sources`, and for each rule its positions among them."""
+
+    __slots__ = ("keeps_values", "positions", "sources")
+
+    def __init__(self, rules: Sequence[Rule | None], needed: tuple[bool, ...]) -> None:
+        sources: list[int] = []
+        positions: list[tuple[int, ...]] = []
+        for rule, wanted in zip(rules, needed, strict=True):
+            if rule is None or not wanted:
+                positions.append(())
+                continue
+            sources.extend(s for s in dict.fromkeys(rule.sources) if s not in sources)
+            positions.append(tuple(sources.index(s) for s in rule.sources))
+        self.sources = tuple(sources)
+        self.positions = tuple(positions)
+        self.keeps_values = any(s >= OUTPUT for s in sources)
+
+
+class Primitive:
+    """A differentiable (or not) operation. Calling it runs it: on raw arrays it returns an array, with a Tensor among the arguments a Tensor.
+
+    name: unique; kind: "elementwise", "linear", "bilinear", "primitive" or "constant" (no derivative);
+    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`;
+    inputs: names of the inputs; variadic: it takes any number of inputs (its one rule then gets `index`, the input's position, as a keyword);
+    pulls, pushes: one Rule per input, None where there is no derivative;
+    promote: "same" casts the inputs to a common dtype first, "float" to a floating one too, None leaves them;
+    view: the result shares the first input's memory; conjugates: the rules treat complex numbers themselves;
+    outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        forward: Callable[..., Any],
+        pulls: Sequence[RuleFunction | None] = (),
+        pushes: Sequence[RuleFunction | None] | None = None,
+        *,
+        promote: str | None = None,
+        view: bool = False,
+        conjugates: bool = False,
+        outputs: int = 1,
+        differentiable: Sequence[bool] | None = None,
+        symbol: str | None = None,
+    ) -> None:
+        parameters = list(inspect.signature(forward).parameters.values())[1:]
+        self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+        self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+        self.name, self.kind, self.forward = name, kind, forward
+        self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
+        self.promote, self.view, self.conjugates = promote, view, conjugates
+        self.outputs, self.differentiable = outputs, tuple(differentiable or (kind != "constant",) * outputs)
+        self.symbol = symbol or name
+        if kind != "constant" and len(pulls) != len(self.inputs):
+            raise TypeError(f"{name}: {len(pulls)} rules for the {len(self.inputs)} inputs {self.inputs}.")
+        self.pulls = tuple(self._rule(p) for p in pulls)
+        self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
+        self.elementwise = kind == "elementwise"
+        self.plan = lru_cache(maxsize=None)(self._plan)
+        if name in registry:
+            raise ValueError(f"an operation named {name} exists already.")
+        registry[name] = self
+
+    def _rule(self, function: RuleFunction | None) -> Rule | None:
+        return None if function is None else Rule(function, self.inputs, self.name)
+
+    def _plan(self, needed: tuple[bool, ...]) -> Plan:
+        rules = self.pulls * len(needed) if self.variadic else self.pulls
+        return Plan(rules, needed)
+
+    def pull_rule(self, index: int) -> Rule | None:
+        """The rule that carries a cotangent of the output to input `index`."""
+        return (self.pulls[0] if self.pulls else None) if self.variadic else self.pulls[index]
+
+    def push_rule(self, index: int) -> Rule | None:
+        """The rule that carries a tangent of input `index` to the output."""
+        return (self.pushes[0] if self.pushes else None) if self.variadic else self.pushes[index]
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return apply(self, args, params)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} operation {self.name}({', '.join(self.inputs)})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (registry.__getitem__, (self.name,))
+
+
+def _not_connected(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    raise RuntimeError("minigrad.engine must be imported before an operation is called.")
+
+
+apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_connected
+"""Runs an operation; engine.py puts itself here, so that declarations need not know the engine."""
+
+
+def elementwise(name: str, forward: Callable[..., Any], *rules: RuleFunction | None, promote: str = "same", **options: Any) -> Primitive:
+    """Declare y[i] = f(a[i], b[i], …): one rule per input, serving both modes. Operands broadcast; the engine sums gradients back."""
+    return Primitive(name, "elementwise", forward, rules, promote=promote, **options)
+
+
+def linear(name: str, forward: Callable[..., Any], transpose: RuleFunction, **options: Any) -> Primitive:
+    """Declare a map linear in its one input (keyword parameters fixed): the push is the map itself, the pull its transpose."""
+    declared = Primitive(name, "linear", forward, (transpose,), **options)
+    keywords = declared.keywords
+
+    def push(t: Any, **params: Any) -> Any:
+        return declared(t, **params)
+
+    rule = Rule.__new__(Rule)
+    rule.function, rule.sources, rule.keywords = push, (), keywords
+    declared.pushes = (rule,)
+    return declared
+
+
+def bilinear(name: str, forward: Callable[..., Any], left: RuleFunction, right: RuleFunction, **options: Any) -> Primitive:
+    """Declare a map linear in each of its two inputs: two transposes give the pulls, the map itself the pushes."""
+    declared = Primitive(name, "bilinear", forward, (left, right), promote=options.pop("promote", "same"), **options)
+    for index, push in enumerate((lambda t, other, **params: declared(t, other, **params), lambda t, other, **params: declared(other, t, **params))):
+        rule = Rule.__new__(Rule)
+        rule.function, rule.sources, rule.keywords = push, (1 - index,), declared.keywords
+        declared.pushes = (*declared.pushes[:index], rule, *declared.pushes[index + 1 :])
+    return declared
+
+
+def primitive(
+    name: str, forward: Callable[..., Any], pulls: Sequence[RuleFunction | None], pushes: Sequence[RuleFunction | None], **options: Any
+) -> Primitive:
+    """Declare the general case: a pull and a push rule for each input."""
+    return Primitive(name, "primitive", forward, pulls, pushes, **options)
+
+
+def constant(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
+    """Declare an operation without a derivative (comparisons, rounding to indices): its result never requires grad."""
+    return Primitive(name, "constant", forward, **options)

@@ -1,0 +1,182 @@
+"""The Tensor: an array, its place in the graph, and who else shares its memory. No mathematics here; methods.py adds that.
+
+A tensor is a thin handle with seven slots. `array` is the payload; `node` its place in the graph (a Leaf if the user asked for a gradient, the node of the operation that
+made it otherwise, None for a constant); `tangents` its forward-mode derivatives by level; `version` counts how often the memory was overwritten and
+is shared with every alias; `window` remembers of which tensor this one is a window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import graph
+from .backend import Array, DType, Shape, as_payload, is_differentiable, owned_array
+from .errors import DTypeError, NoGradientError
+from .graph import Leaf, Node, Version
+from .primitive import Primitive
+
+
+class View:
+    """How a tensor looks into another one's memory.
+
+    base: the tensor that owns the memory (never itself a view); steps: the view operations that lead from it here;
+    seen: the version at which this view's history was last derived from the base's; problem: why gradients may not flow through an in-place
+    change of this view ("no_grad", "several"), or None.
+    """
+
+    __slots__ = ("base", "problem", "seen", "steps")
+
+    def __init__(self, base: Tensor, steps: tuple[tuple[Primitive, dict[str, Any]], ...], seen: int, problem: str | None = None) -> None:
+        self.base, self.steps, self.seen, self.problem = base, steps, seen, problem
+
+
+class Tensor:
+    """An n-dimensional array that remembers how it was computed.
+
+    Tensor(data) takes numbers, nested lists, NumPy or CuPy arrays (copied) or another tensor (copied, detached); Tensor(shape=(2, 3)) gives zeros.
+    dtype: Python floats become float32 (see `set_default_dtype`), arrays keep theirs. device: "cpu", "cuda", "cuda:1".
+    requires_grad: ask for gradients; stores_grad: whether a backward pass also keeps this tensor's gradient in `.grad` and reports it
+    (default: as requires_grad). Raises DTypeError if a gradient is asked of integers or booleans.
+    """
+
+    __slots__ = ("__weakref__", "_grad", "array", "node", "tangents", "version", "window")
+
+    array: Array
+    node: Node | None
+    version: Version | None
+    window: View | None
+    tangents: dict[int, Any] | None
+    _grad: Tensor | None
+
+    __array_priority__ = 1000
+    __array_ufunc__ = None  # `numpy_array * tensor` must come to us
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        shape: Shape | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        stores_grad: bool | None = None,
+    ) -> None:
+        from . import backend
+
+        if data is None:
+            data = backend.zeros(tuple(shape or ()), dtype or backend.default_dtype(), 0.0)
+        elif shape is not None and tuple(shape) != tuple(getattr(data, "shape", shape)):
+            raise ValueError(f"Tensor(data, shape={tuple(shape)}): data has shape {tuple(data.shape)}. Give one of the two, or reshape.")
+        array = as_payload(data.array if isinstance(data, Tensor) else data, dtype)
+        self.array = array if device is None else backend.to_device(array, str(device))
+        self.node = self.version = self.window = self.tangents = self._grad = None
+        if requires_grad or stores_grad:
+            make_leaf(self)
+            if stores_grad is not None and isinstance(self.node, Leaf):
+                self.node.stores_grad = stores_grad
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    # ------------------------------------------------------------------------------------------------ facts about the payload
+
+    @property
+    def shape(self) -> Shape:
+        """Sizes of the axes, a tuple of int."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The elements' type, a NumPy dtype."""
+        return self.array.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return int(self.array.ndim)
+
+    @property
+    def _version(self) -> int:
+        """How often this tensor's memory was modified in place."""
+        return 0 if self.version is None else self.version.count
+
+
+_new = Tensor.__new__
+
+
+def wrap(array: Array, node: Node | None = None, tangents: dict[int, Any] | None = None) -> Tensor:
+    """A tensor around a payload, without copying: the engine's own way to make tensors."""
+    out = _new(Tensor)
+    out.array = array
+    out.node = node
+    out.tangents = tangents
+    out.version = out.window = out._grad = None
+    return out
+
+
+def as_tensor(value: Any) -> Tensor:
+    """`value` itself if it is a tensor, else a new constant tensor holding a copy."""
+    return value if isinstance(value, Tensor) else wrap(as_payload(value))
+
+
+def make_leaf(tensor: Tensor) -> None:
+    """Give a constant tensor a Leaf. Raises DTypeError for integers and booleans."""
+    if not is_differentiable(tensor.array.dtype):
+        raise DTypeError(
+            f"only tensors of floating or complex dtype can require gradients, got {tensor.array.dtype}. "
+            "Convert first: x.float(), or write 1.0 instead of 1."
+        )
+    tensor.node = Leaf(tensor)
+
+
+def memory_version(tensor: Tensor) -> Version:
+    """The counter of the tensor's memory, made on first use; afterwards the payload is an array that can be shared and overwritten."""
+    if tensor.version is None:
+        tensor.array = owned_array(tensor.array)
+        tensor.version = Version()
+    return tensor.version
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A constant tensor on the same memory with the same version counter (what `detach` returns)."""
+    version = memory_version(tensor)
+    out = wrap(tensor.array)
+    out.version = version
+    return out
+
+
+def overwrite_payload(tensor: Tensor, values: Array) -> None:
+    """Put `values` (broadcastable, castable) into the tensor's memory and count it."""
+    version = memory_version(tensor)
+    tensor.array[...] = values
+    version.count += 1
+
+
+def check_gradient(tensor: Tensor, grad: Any) -> None:
+    """Raise unless `grad` may become the `.grad` of `tensor`: None, or a tensor of the same shape, dtype and device."""
+    from .backend import device_of
+
+    if grad is None:
+        return
+    if not isinstance(grad, Tensor):
+        raise TypeError(f".grad must be a Tensor or None, got {type(grad).__name__}.")
+    if grad is tensor:
+        raise NoGradientError("a tensor cannot be its own .grad.")
+    if grad.shape != tensor.shape:
+        raise NoGradientError(f".grad must have the shape of its tensor: {tensor.shape}, got {grad.shape}.")
+    if grad.dtype != tensor.dtype:
+        raise NoGradientError(f".grad must have the dtype of its tensor: {tensor.dtype}, got {grad.dtype}.")
+    if device_of(grad.array) != device_of(tensor.array):
+        raise NoGradientError(f".grad must be on the device of its tensor: {device_of(tensor.array)}, got {device_of(grad.array)}.")
+
+
+def _revive(leaf: Leaf) -> Tensor:
+    import weakref
+
+    tensor = wrap(leaf.array, leaf)
+    leaf.tensor = weakref.ref(tensor)
+    return tensor
+
+
+graph._revive = _revive

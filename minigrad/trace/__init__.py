@@ -1,0 +1,12 @@
+"""The Trace: what a differentiation did, as plain data, and what can be asked of it without an engine.
+
+`schema` says what a well-formed Trace is, `replay` folds it to any step and checks its laws, `diff` finds where two Traces part, `text` prints it.
+The document is described in minigrad/design/0002-trace.md. Nothing here imports the engine: a Trace from anywhere will do.
+"""
+
+from .diff import Divergence, first_divergence
+from .replay import State, check_laws, state_at
+from .schema import SCHEMA, TraceError, validate
+from .text import table
+
+__all__ = ["SCHEMA", "Divergence", "State", "TraceError", "check_laws", "first_divergence", "state_at", "table", "validate"]

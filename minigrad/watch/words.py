@@ -1,0 +1,171 @@
+"""How the Trace says things: formulas as tokens, sentences in plain English, values as JSON.
+
+Tokens are rendered by the readers (MathML in a page, TeX in a figure, text in a terminal), from this one source.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import backend
+from ..primitive import Primitive
+from ..trace.text import number, text_of
+
+Token = dict[str, Any]
+Tokens = list[Token]
+SAMPLE = 16
+
+INFIX = {"add": ("+", 1), "sub": ("−", 1), "mul": ("·", 2), "div": ("/", 2), "matmul": ("@", 2), "eq": ("=", 0), "ne": ("≠", 0), "lt": ("<", 0), "le": ("≤", 0), "gt": (">", 0), "ge": ("≥", 0)}
+
+
+# ------------------------------------------------------------------------------------------------------------------ values
+
+
+def value(array: Any) -> Any:
+    """A payload (or Python number) as a Trace value: a number, or a summary with the first 16 elements."""
+    if isinstance(array, bool | int | float | complex):
+        return _number(array)
+    host = backend.to_numpy(array)
+    if host.dtype.kind not in "biufc":
+        host = host.astype(backend.float64)
+    if host.ndim == 0:
+        return _number(host.item())
+    flat = host.reshape(-1)
+    summary: dict[str, Any] = {"shape": list(host.shape), "dtype": str(array.dtype), "sample": [_number(v.item()) for v in flat[:SAMPLE]]}
+    if flat.size and host.dtype.kind in "iuf":
+        wide = flat.astype(backend.float64)
+        summary |= {"min": _number(float(wide.min())), "max": _number(float(wide.max())), "norm": _number(math.sqrt(float(wide @ wide)))}
+    return summary
+
+
+def _number(v: Any) -> Any:
+    if isinstance(v, complex):
+        return {"re": _number(v.real), "im": _number(v.imag)}
+    if isinstance(v, float) and not math.isfinite(v):
+        return "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
+    return v
+
+
+# ------------------------------------------------------------------------------------------------------------------ tokens
+
+
+def label_of(name: str) -> dict[str, str]:
+    """x1 is an x with the subscript 1; other names stay whole."""
+    base = name.rstrip("0123456789")
+    return {"base": base, "sub": name[len(base) :]} if base and base != name and len(base) == 1 else {"base": name}
+
+
+def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
+    """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its adjoint."""
+    token: Token = {"t": "sym", **label_of(name), "node": name, "col": column}
+    return token | {"accent": accent} if accent else token
+
+
+def num(array: Any, column: str | None = None) -> Token:
+    """A number, coloured by the column it comes from."""
+    token: Token = {"t": "num", "value": value(array)}
+    return token | {"col": column} if column else token
+
+
+def op(text: str) -> Token:
+    """An operator sign."""
+    return {"t": "op", "text": text}
+
+
+def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
+    """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic spelled out)."""
+    held = [_held(t) for t in operands]
+    if prim.name in INFIX and len(operands) == 2:
+        return [*held[0], op(INFIX[prim.name][0]), *held[1]]
+    if prim.name == "neg":
+        return [op("−"), *held[0]]
+    if prim.name in ("power", "square"):
+        return [{"t": "sup", "base": held[0], "exp": [num(params.get("n", 2))]}]
+    if prim.name == "pow":
+        return [{"t": "sup", "base": held[0], "exp": [operands[1]]}]
+    if prim.name == "sqrt":
+        return [{"t": "sqrt", "of": [operands[0]]}]
+    if prim.name == "exp":
+        return [{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [operands[0]]}]
+    if prim.name == "reciprocal":
+        return [num(1), op("/"), *held[0]]
+    inner: Tokens = []
+    for i, token in enumerate(operands):
+        inner += [*([op(",")] if i else []), token]
+    for key, given in params.items():
+        if key in ("axes", "axis", "shape") and given not in (None, ()):
+            inner += [op(","), {"t": "text", "text": f"{key} {_plain(given)}"}]
+    if len(inner) == 1 and inner[0]["t"] == "sym":
+        return [{"t": "fn", "text": prim.symbol}, *inner]
+    return [{"t": "fn", "text": prim.symbol}, op("("), *inner, op(")")]
+
+
+def _plain(given: Any) -> str:
+    return "×".join(map(str, given)) if isinstance(given, tuple) else str(given)
+
+
+def _held(token: Token) -> Tokens:
+    """A negative number in parentheses, anything else as it is."""
+    v = token.get("value")
+    negative = isinstance(v, int | float) and not isinstance(v, bool) and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
+    return [op("("), token, op(")")] if token["t"] == "num" and (negative or v == "-inf") else [token]
+
+
+def _partial(of: str, by: str) -> Token:
+    return {"t": "frac", "num": [op("∂"), symbol(of)], "den": [op("∂"), symbol(by)]}
+
+
+# --------------------------------------------------------------------------------------------------- formulas and sentences
+
+
+def given(name: str, role: str, array: Any) -> tuple[Tokens, str]:
+    """An input, parameter or constant."""
+    return [symbol(name), op("="), num(array, "v")], f"The {role} {name} is {number(value(array))}."
+
+
+def seeded(name: str, accent: str, array: Any) -> tuple[Tokens, str]:
+    """A seed."""
+    column, what = ("d", "tangent") if accent == "dot" else ("g", "adjoint")
+    why = "we differentiate in its direction" if accent == "dot" else "the output changes with itself one to one"
+    note = f" ({why})" if value(array) == 1 else ""
+    return [symbol(name, accent, column), op("="), num(array, column)], f"Seed: the {what} of {name} is {number(value(array))}{note}."
+
+
+def computed(name: str, expr: Tokens, arithmetic: Tokens, result: Any, operands: list[Any]) -> tuple[Tokens, str]:
+    """An operation's value; the arithmetic is spelled out where all operands are single numbers."""
+    formula = [symbol(name), op("="), *expr]
+    if all(getattr(o, "ndim", 0) == 0 for o in operands) and operands:
+        formula += [op("="), *arithmetic]
+    formula += [op("="), num(result, "v")]
+    return formula, f"{name} = {text_of(expr)} = {number(value(result))}."
+
+
+def pushed(name: str, terms: list[tuple[str, Any, Any]], result: Any) -> tuple[Tokens, str]:
+    """A tangent: the sum over the inputs of local derivative times tangent."""
+    symbols: Tokens = []
+    numbers: Tokens = []
+    spelled = all(local is not None and getattr(local, "ndim", 0) == 0 and getattr(t, "ndim", 0) == 0 for _, local, t in terms)
+    for i, (source, local, tangent) in enumerate(terms):
+        plus = [op("+")] if i else []
+        symbols += [*plus, _partial(name, source), op("·"), symbol(source, "dot", "d")]
+        if spelled:
+            numbers += [*plus, *_held(num(local)), op("·"), *_held(num(tangent, "d"))]
+    formula = [symbol(name, "dot", "d"), op("="), *symbols]
+    if spelled:
+        formula += [op("="), *numbers]
+    formula += [op("="), num(result, "d")]
+    return formula, f"The tangent of {name} is {number(value(result))}."
+
+
+def pulled(name: str, target: str, local: Any, g: Any, c: Any, before: Any, after: Any) -> tuple[Tokens, str]:
+    """A contribution carried back along one edge, and the sum so far."""
+    formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+="), symbol(name, "bar", "g"), op("·"), _partial(name, target)]
+    if local is not None and getattr(local, "ndim", 0) == 0:
+        formula += [op("="), *_held(num(g, "g")), op("·"), *_held(num(local))]
+    formula += [op("="), num(c, "g")]
+    sent = number(value(c))
+    if before is None:
+        return formula, f"{name} sends {sent} back to {target}; the adjoint of {target} is {number(value(after))} so far."
+    formula += [op("→"), num(before, "g"), op("+"), *_held(num(c, "g")), op("="), num(after, "g")]
+    return formula, f"{name} sends {sent} back to {target}; added to {number(value(before))} the adjoint of {target} is now {number(value(after))}."
