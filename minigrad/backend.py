@@ -40,7 +40,13 @@ MODULES: dict[type, ModuleType | None] = {np.ndarray: np, np.memmap: np}
 MODULES.update({kind: np for kind in np.sctypeDict.values() if isinstance(kind, type) and issubclass(kind, np.generic)})
 MODULES.update({kind: None for kind in PYTHON_SCALARS})
 
-_SCALAR_PAYLOADS = frozenset((np.float32, np.float64))
+HostArray = np.ndarray
+host = np
+"""The library of payloads in host memory."""
+IMMUTABLE = frozenset((np.float32, np.float64))
+"""Scalar payloads: nobody can overwrite them."""
+HOST_PAYLOADS = frozenset((np.ndarray, np.float32, np.float64))
+"""Types of payloads that NumPy computes on, scalars among them."""
 _default_dtype = float32
 
 
@@ -263,19 +269,19 @@ def normal(result: Any) -> Array:
         if result.ndim == 0 and result.dtype in FAST_DTYPES and result.base is None:
             return result[()]
         return result
-    if kind in _SCALAR_PAYLOADS or not isinstance(result, np.generic | bool | int | float | complex):
+    if kind in IMMUTABLE or not isinstance(result, np.generic | bool | int | float | complex):
         return result
     return np.asarray(result)
 
 
 def is_immutable(array: Array) -> bool:
     """Whether the payload is a NumPy scalar, which nobody can overwrite."""
-    return type(array) in _SCALAR_PAYLOADS
+    return type(array) in IMMUTABLE
 
 
 def owned_array(array: Array) -> Array:
     """A real array for a scalar payload; any other payload unchanged."""
-    return np.asarray(array) if type(array) in _SCALAR_PAYLOADS else array
+    return np.asarray(array) if type(array) in IMMUTABLE else array
 
 
 def zeros(shape: Shape, dtype: DType, like: Array) -> Array:

@@ -144,8 +144,12 @@ class Expression:
         source: the text, without the blanks around it. Columns of source spans count in it.
         names: its variables in order of appearance. Calling takes one argument for each, in that order.
 
+        __name__: "f"; an `Expression` looks like any other Python function to those who ask for its name or its code.
+
     Constants have full double precision; where an operation has constants alone as operands, as in ``log(2)``, it runs in float64.
     """
+
+    __name__ = "f"
 
     def __init__(self, text: str) -> None:
         self.source = text.strip()
@@ -153,6 +157,7 @@ class Expression:
         nodes = _check(tree, self.source)
         self.names = tuple(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in CONSTANTS))
         self._function = _build(tree, nodes, self.names, self.source)
+        self.__code__ = self._function.__code__  # where a tracer looks for the columns
 
     def __call__(self, *values: Any) -> Any:
         """The formula's value; `values` are tensors or numbers in the order of `names`."""

@@ -25,17 +25,20 @@ attach = setattr
 # ------------------------------------------------------------------------------------------------------------- operators
 
 
+_COMMON = frozenset((Tensor, float, int))
+
+
 def _operator(operation: Any) -> Callable[[Any, Any], Any]:
-    return lambda self, other: operation(self, other) if _accepts(other) else NotImplemented
+    return lambda self, other: operation(self, other) if type(other) in _COMMON or _accepts(other) else NotImplemented
 
 
 def _reflected(operation: Any) -> Callable[[Any, Any], Any]:
-    return lambda self, other: operation(other, self) if _accepts(other) else NotImplemented
+    return lambda self, other: operation(other, self) if type(other) in _COMMON or _accepts(other) else NotImplemented
 
 
 def _accepts(other: Any) -> bool:
     kind = type(other)
-    return kind is Tensor or kind in backend.MODULES or isinstance(other, Tensor | list | tuple) or hasattr(other, "__array__") or hasattr(kind, "__minigrad_apply__")
+    return kind in backend.MODULES or isinstance(other, Tensor | list | tuple) or hasattr(other, "__array__") or hasattr(kind, "__minigrad_apply__")
 
 
 def _in_place(operation: Any, name: str) -> Callable[..., Tensor]:

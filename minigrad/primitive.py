@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 RuleFunction = Callable[..., Any]
@@ -120,7 +119,7 @@ class Primitive:
         self.pulls = tuple(self._rule(p) for p in pulls)
         self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
         self.elementwise = kind == "elementwise"
-        self.plan = lru_cache(maxsize=None)(self._plan)
+        self.plans: dict[int, Plan] = {}
         if name in registry:
             raise ValueError(f"an operation named {name} exists already.")
         registry[name] = self
@@ -128,9 +127,11 @@ class Primitive:
     def _rule(self, function: RuleFunction | None) -> Rule | None:
         return None if function is None else Rule(function, self.inputs, self.name)
 
-    def _plan(self, needed: tuple[bool, ...]) -> Plan:
-        rules = self.pulls * len(needed) if self.variadic else self.pulls
-        return Plan(rules, needed)
+    def plan(self, mask: int) -> Plan:
+        """What to keep for inputs with history as in `mask`: the bits after the leading 1, one an input, in order. Found once, then kept in `plans`."""
+        needed = tuple(bit == "1" for bit in f"{mask:b}"[1:])
+        made = self.plans[mask] = Plan(self.pulls * len(needed) if self.variadic else self.pulls, needed)
+        return made
 
     def pull_rule(self, index: int) -> Rule | None:
         """The rule that carries a cotangent of the output to input `index`."""

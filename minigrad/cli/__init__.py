@@ -55,7 +55,7 @@ def _no_command(arguments: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of the commands below")
-    command = parser.parse_args(arguments).command
+    command = parser.parse_known_args(arguments)[0].command
     if command is None:
         parser.print_help(sys.stderr)
         return 2

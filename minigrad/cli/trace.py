@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import sys
+import textwrap
 import unicodedata
 import warnings
 from importlib import import_module
@@ -12,10 +13,34 @@ from typing import Any
 
 from minigrad import backend, expression, functions
 from minigrad.cli import complain
+from minigrad.trace.text import table
+from minigrad.watch import trace_function
 
 FORMATS = ("text", "json", "html", "svg")
 MODES = ("primal", "forward", "reverse", "both")
 MAX_VALUE_CHARACTERS = 100_000
+
+_LOGARITHM = "a logarithm is defined for numbers greater than 0"
+_DIVISION = "a division by zero has no value"
+_POWER = "a negative number has whole powers only, zero has none below 0, and float64 ends at about 1.8e308"
+_MINUS_ONE_TO_ONE = "it is defined for numbers from -1 to 1"
+DOMAINS = {
+    "log": _LOGARITHM,
+    "log2": _LOGARITHM,
+    "log10": _LOGARITHM,
+    "log1p": "log1p(x) is the logarithm of 1 + x, defined for x greater than -1",
+    "sqrt": "a square root is defined for numbers from 0 on",
+    "div": _DIVISION,
+    "reciprocal": _DIVISION,
+    "exp": "the result is too large; float64 ends at about 1.8e308",
+    "pow": _POWER,
+    "power": _POWER,
+    "asin": _MINUS_ONE_TO_ONE,
+    "acos": _MINUS_ONE_TO_ONE,
+    "atanh": "it is defined for numbers between -1 and 1",
+    "acosh": "it is defined for numbers from 1 on",
+}
+"""Where an operation has a value, for whoever has left that place; by the primitive's name."""
 
 EXAMPLES = """\
 values are numbers, constants such as pi/2, and for array formulas lists such as x=[1,2,3].
@@ -62,10 +87,11 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    functions_list = f"functions: {', '.join(sorted(expression.FUNCTIONS))}"
     parser = argparse.ArgumentParser(
         prog="minigrad trace",
         description="Differentiates a formula at given values and shows every step.",
-        epilog=f"functions: {', '.join(expression.FUNCTIONS)}\nconstants: {', '.join(expression.CONSTANTS)}\n\n{EXAMPLES}",
+        epilog=f"{textwrap.fill(functions_list, 79)}\nconstants: {', '.join(expression.CONSTANTS)}\n\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("formula", metavar="FORMULA", help='for example "log(x1) + x1*x2 - sin(x2)"')
@@ -98,25 +124,24 @@ def _trace(options: argparse.Namespace) -> dict[str, Any]:
     if not formula.names:
         raise UsageError(f"{formula.source!r} has no variable, so there is nothing to differentiate by; write one in, for example x")
     tangents = _tangents(options, formula, values)
-    trace_function = import_module("minigrad.watch.trace").trace_function
     inputs = [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
             _require_scalar(formula(*inputs), options.mode)
+            title = f"{formula.source}  at  {', '.join(_shortened(word) for word in options.values)}"
             trace: dict[str, Any] = trace_function(
-                formula,
-                *inputs,
-                mode=options.mode,
-                tangents=tangents,
-                names=list(formula.names),
-                source=formula.source,
-                title=formula.source,
+                formula, *inputs, mode=options.mode, tangents=tangents, names=formula.names, source=formula.source, title=title
             )
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
     _require_finite(trace)
     return trace
+
+
+def _shortened(word: str) -> str:
+    name, _, text = word.strip().partition("=")
+    return f"{name} = {text if len(text) <= 40 else text[:37] + '...'}"
 
 
 def _bindings(words: list[str], formula: expression.Expression, what: str) -> dict[str, Any]:
@@ -266,22 +291,14 @@ def _show(value: Any) -> str:
 def _reason(operation: str, column: str) -> str:
     if column != "v":
         return "the value is finite there but its derivative is not; use --mode primal for the value alone, or move away from that point"
-    reasons = {
-        "log": "the logarithm is defined for numbers greater than 0",
-        "sqrt": "the square root is defined for numbers from 0 on",
-        "div": "a division by zero has no value",
-        "reciprocal": "a division by zero has no value",
-        "exp": "the result is too large; float64 ends at about 1.8e308",
-        "pow": "a power of 0 needs an exponent from 0 on, one of a negative number a whole exponent, and float64 ends at about 1.8e308",
-    }
-    return reasons.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
+    return DOMAINS.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
 
 
 def _render(trace: dict[str, Any], format: str, options: argparse.Namespace) -> str:
     if format == "json":
         text = json.dumps(trace, ensure_ascii=False, indent=1)
     elif format == "text":
-        text = import_module("minigrad.trace.text").table(trace)
+        text = table(trace)
     else:
         # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
         module, function = {"html": ("viz.page", "to_html"), "svg": ("viz.svg", "to_svg")}[format]

@@ -111,8 +111,9 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     if recorded and is_differentiable(base.array.dtype):
         old = base.node
         args = (wrap(base.array, old), wrap(value.array, value.node))
+        mask = 0b100 | (old is not None) << 1 | (value.node is not None)
         base.node = _node(
-            primitive.registry["scatter_view"], args, [base.array, value.array], [old, value.node], {"steps": view.steps}, wrap(base.array)
+            primitive.registry["scatter_view"], args, [base.array, value.array], [old, value.node], mask, {"steps": view.steps}, wrap(base.array)
         )
         if old is not None and old.retained is not None:
             base.node.retained, old.retained = old.retained, None

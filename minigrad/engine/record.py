@@ -11,12 +11,14 @@ from typing import Any
 from .. import observe, primitive
 from ..backend import (
     FAST_DTYPES,
+    HOST_PAYLOADS,
+    IMMUTABLE,
     MODULES,
     PYTHON_SCALARS,
     array_module,
     default_dtype,
+    host,
     is_differentiable,
-    is_immutable,
     is_window,
     normal,
     result_type,
@@ -35,43 +37,54 @@ def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any
 
 
 def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    arrays = []
+    # One pass over the arguments finds all there is to know; the common case (host arrays of one floating dtype, Python numbers) then costs nothing more.
+    arrays: list[Any] = []
     nodes: list[Node | None] = []
-    tensors = tracked = dual = mixed = False
+    mask = 1  # one bit an argument: does it have history?
     dtype = None
+    plain = True
+    tensors = dual = False
     for a in args:
+        mask <<= 1
         if type(a) is Tensor:
             tensors = True
             array = a.array
             if a.window is not None:
                 refresh_view(a)
             if a.node is not None:
-                tracked = True
+                mask |= 1
             if a.tangents is not None:
                 dual = True
             if array.dtype is not dtype:
-                if dtype is not None:
-                    mixed = True
+                if dtype is not None or array.dtype not in FAST_DTYPES:
+                    plain = False
                 dtype = array.dtype
+            if type(array) not in HOST_PAYLOADS:
+                plain = False
             arrays.append(array)
             nodes.append(a.node)
         else:
             if type(a) not in _PLAIN:
-                mixed = True
+                plain = False
             arrays.append(a)
             nodes.append(None)
     if not tensors:
         return _compute(prim, _promoted(prim, args), params)
-    if mixed or dtype not in FAST_DTYPES:
+    if plain:
+        result = prim.forward(host, *arrays, **params)
+        if type(result) not in HOST_PAYLOADS or result.dtype is not dtype:
+            result = normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
+    else:
         settled = _settle(prim, args)
         if any(a is not b for a, b in zip(settled, args, strict=True)):
             return _apply(prim, settled, params)
-    result = _compute(prim, arrays, params)
+        result = _compute(prim, arrays, params)
+    recording = mask & (mask - 1) and state.recording  # some bit besides the leading one
     if prim.outputs != 1:
-        return _several(prim, args, arrays, nodes, params, result, tracked, dual)
+        return _several(prim, args, arrays, nodes, mask, params, result, bool(recording), dual)
     out = wrap(result)
-    if tracked and state.recording and prim.kind != "constant" and (result.dtype in FAST_DTYPES or is_differentiable(result.dtype)):
-        out.node = _node(prim, args, arrays, nodes, params, out)
+    if recording and prim.kind != "constant" and (plain or is_differentiable(result.dtype)):
+        out.node = _node(prim, args, arrays, nodes, mask, params, out)
     if prim.view:
         _remember_view(prim, args[0], params, out)
     if dual and prim.kind != "constant":
@@ -135,14 +148,18 @@ def _is_array(value: Any) -> bool:
 # ----------------------------------------------------------------------------------------------------------------------- nodes
 
 
-def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None], params: dict[str, Any], out: Any) -> OpNode:
-    """The node of a result: edges to the inputs that have history, and the saved values."""
+def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None], mask: int, params: dict[str, Any], out: Any) -> OpNode:
+    """The node of a result: edges to the inputs that have history, and the saved values. `mask` has a bit for each input with history."""
     node = OpNode()
     node.born = next_birth()
-    node.primitive, node.params = prim, params
-    node.hooks = node.retained = node.tangents = node.unbroadcast = None
+    node.primitive = prim
+    node.params = params
     node.parents = tuple(nodes)
-    plan = node.plan = prim.plan(tuple([n is not None for n in nodes]))
+    node.hooks = node.retained = node.tangents = node.unbroadcast = None
+    plan = prim.plans.get(mask)
+    if plan is None:
+        plan = prim.plan(mask)
+    node.plan = plan
     single = type(out) is Tensor
     if single:
         shape = node.shape = out.array.shape
@@ -159,14 +176,13 @@ def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None
     for position, source in enumerate(plan.sources):
         if source >= 0:
             array = arrays[source]
-            if type(args[source]) is Tensor:
-                if not is_immutable(array):
-                    version = memory_version(args[source])
-                    versions += ((position, version, version.count),)
+            if type(array) not in IMMUTABLE and type(args[source]) is Tensor:
+                version = memory_version(args[source])
+                versions += ((position, version, version.count),)
         elif source == OUTPUT:
             array = out.array if single else tuple(o.array for o in out)
             for o in (out,) if single else out:
-                if not is_immutable(o.array):
+                if type(o.array) not in IMMUTABLE:
                     version = memory_version(o)
                     versions += ((position, version, version.count),)
         else:
@@ -177,12 +193,14 @@ def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None
     return node
 
 
-def _several(prim: Primitive, args: Any, arrays: Any, nodes: Any, params: Any, results: Any, tracked: bool, dual: bool) -> tuple[Tensor, ...]:
+def _several(
+    prim: Primitive, args: Any, arrays: Any, nodes: Any, mask: int, params: Any, results: Any, recording: bool, dual: bool
+) -> tuple[Tensor, ...]:
     """An operation with several results: one node, and a Pick for each differentiable result."""
     outs = tuple(wrap(r) for r in results)
     differentiable = [d and is_differentiable(o.array.dtype) for d, o in zip(prim.differentiable, outs, strict=True)]
-    if tracked and state.recording and any(differentiable):
-        node = _node(prim, args, arrays, nodes, params, outs)
+    if recording and any(differentiable):
+        node = _node(prim, args, arrays, nodes, mask, params, outs)
         for index, out in enumerate(outs):
             if differentiable[index]:
                 out.node = pick(node, index, out)

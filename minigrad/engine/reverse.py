@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import backend, observe, primitive
 from ..backend import FAST_DTYPES
+from ..backend import HostArray as ndarray
 from ..graph import Leaf, Node, OpNode, Pick, reached_from
 from ..observe import observers
 from ..tensor import Tensor, memory_version, wrap
@@ -47,11 +48,12 @@ def differentiate(
     needed = reached if wanted is None else _leading_to(wanted, order)
     live = create_graph or any(s.tangents for s in seeds) or any(type(n) is OpNode and n.tangents is not None for n in order)
     cotangents: dict[Node, Any] = {}
-    owned: set[Node] = set()
+    owned: set[Node] = set()  # nodes whose cotangent is a buffer of our own, which may be added to in place
     captured: dict[Node, Tensor] = {}
     for root, seed in zip(roots, seeds, strict=True):
         if root in needed:
-            _add(cotangents, owned, root, seed if live else seed.array, None)
+            g = seed if live else seed.array
+            cotangents[root] = cotangents[root] + g if root in cotangents else g
     before, state.recording = state.recording, create_graph
     try:
         with backend.quiet():
@@ -65,21 +67,37 @@ def differentiate(
                 if wanted is not None and node in wanted:
                     owned.discard(node)
                     captured[node] = g if isinstance(g, Tensor) else wrap(g)
+                    if not any(parent in needed for parent in node.parents) and type(node) is not Leaf:
+                        continue
                 if type(node) is Leaf:
                     if accumulate and node.stores_grad and (wanted is None or node in wanted):
                         _store(node, g, node in owned, create_graph, report)
-                elif type(node) is Pick:
-                    source = node.parents[0]
-                    assert source is not None
-                    if source in needed:
-                        slots = cotangents.setdefault(source, [None] * len(source.shape))
-                        slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
-                elif any(parent in needed for parent in node.parents):
-                    for parent, c in _pull(node, g, needed, live, retain_graph):
-                        _add(cotangents, owned, parent, c, g)
+                    continue
+                if type(node) is Pick:
+                    _fill_slot(node, g, cotangents)
+                    continue
+                for parent, c in _pull(node, g, needed, live, retain_graph):
+                    if parent not in cotangents:  # the first contribution is kept as it is
+                        cotangents[parent] = c
+                        if type(c) is ndarray and c is not g and c.base is None:
+                            owned.add(parent)
+                    elif parent in owned:  # later ones are added into a buffer of our own
+                        cotangents[parent] += c
+                    else:
+                        total = cotangents[parent] = cotangents[parent] + c
+                        if type(total) is ndarray:
+                            owned.add(parent)
     finally:
         state.recording = before
     return captured
+
+
+def _fill_slot(node: Pick, g: Any, cotangents: dict[Node, Any]) -> None:
+    """The cotangent of one result of an operation with several goes into its place among them."""
+    source = node.parents[0]
+    assert source is not None
+    slots = cotangents.setdefault(source, [None] * len(source.shape))
+    slots[node.index] = g
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
@@ -91,62 +109,52 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
     return needed
 
 
-def _add(cotangents: dict[Node, Any], owned: set[Node], node: Node, c: Any, g: Any) -> None:
-    """Sum one contribution: the first is kept as it is, the second makes a buffer of our own, later ones are added into that buffer."""
-    before = cotangents.get(node)
-    if before is None:
-        cotangents[node] = c
-        if c is not g and g is not None and type(c) is not Tensor and backend.owns_fresh_memory(c):
-            owned.add(node)
-    elif node in owned and not backend.is_immutable(before):
-        before += c
+def _pull(node: Any, g: Any, needed: set[Node], live: bool, retain_graph: bool) -> list[tuple[Node, Any]]:
+    """One operation's contributions to its parents, watched if anybody watches; then its saved values are let go."""
+    pull = pull_operation if type(node) is OpNode else _pull_function
+    if observers:
+        what, params = (node.primitive, node.params) if type(node) is OpNode else (node, {})
+        parts: list[tuple[Node, Any]] = observe.run("backward", what, (g,), params, lambda p, a, q: pull(node, g, needed, live), node)
     else:
-        cotangents[node] = before + c
-        if type(c) is not Tensor:
-            owned.add(node)
-
-
-def _pull(node: Node, g: Any, needed: set[Node], live: bool, retain_graph: bool) -> list[tuple[Node, Any]]:
-    """One operation's contributions to its parents, watched."""
-    if type(node) is not OpNode:
-        pull: Any = node.pull  # type: ignore[attr-defined]  # a user's Function
-        parts: list[tuple[Node, Any]] = (
-            observe.run("backward", node, (g,), {}, lambda p, a, q: pull(g, needed, live), node) if observers else pull(g, needed, live)
-        )
-    elif observers:
-        parts = observe.run("backward", node.primitive, (g,), node.params, lambda p, a, q: pull_operation(node, g, needed, live), node)
-    else:
-        parts = pull_operation(node, g, needed, live)
+        parts = pull(node, g, needed, live)
     if not retain_graph:
-        node.release()  # type: ignore[attr-defined]
+        node.release()
     return parts
+
+
+def _pull_function(node: Any, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
+    """A user's Function brings its own pull."""
+    return node.pull(g, needed, live)  # type: ignore[no-any-return]
 
 
 def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
     """The vector-Jacobian products of one operation: (parent, contribution) for each parent in `needed`."""
-    prim, params, plan, values = node.primitive, node.params, node.plan, node.values()
+    prim, positions, unbroadcast = node.primitive, node.plan.positions, node.unbroadcast
+    values = node.saved if node.saved is not None and not node.versions else node.values()
     if live:
         values = _as_tensors(node, values)
+    flip = False
     if prim.outputs != 1:
         g = _materialised(node, g, live)
-    flip = False
-    if prim.outputs == 1 and node.dtype not in FAST_DTYPES and node.dtype.kind == "c" and not prim.conjugates:
-        flip = True
+    elif not (prim.conjugates or node.dtype in FAST_DTYPES) and node.dtype.kind == "c":
+        flip = True  # rules are holomorphic derivatives: the gradient is conj(rule(conj(g)))
         g = primitive.registry["conj"](g)
+    rules = prim.pulls
     parts: list[tuple[Node, Any]] = []
     for index, parent in enumerate(node.parents):
         if parent is None or parent not in needed:
             continue
-        rule = prim.pull_rule(index)
+        rule = rules[0] if prim.variadic else rules[index]
         if rule is None:
             continue
-        arguments = [values[k] for k in plan.positions[index]]
+        arguments = [values[k] for k in positions[index]]
         if rule.keywords:
+            params = node.params
             c = rule.function(g, *arguments, **{k: params[k] if k in params else index for k in rule.keywords if k in params or k == "index"})
         else:
             c = rule.function(g, *arguments)
-        if node.unbroadcast is not None and node.unbroadcast[index] is not None:
-            c = primitive.registry["sum_to"](c, shape=node.unbroadcast[index])
+        if unbroadcast is not None and unbroadcast[index] is not None:
+            c = primitive.registry["sum_to"](c, shape=unbroadcast[index])
         if flip:
             c = primitive.registry["conj"](c)
         if c.dtype is not parent.dtype and c.dtype != parent.dtype:
