@@ -43,7 +43,8 @@ MODULES.update({kind: None for kind in PYTHON_SCALARS})
 HostArray = np.ndarray
 host = np
 """The library of payloads in host memory."""
-IMMUTABLE = frozenset((np.float32, np.float64))
+SCALAR_DTYPES: dict[type, DType] = {np.float32: float32, np.float64: float64}
+IMMUTABLE = frozenset(SCALAR_DTYPES)
 """Scalar payloads: nobody can overwrite them."""
 HOST_PAYLOADS = frozenset((np.ndarray, np.float32, np.float64))
 """Types of payloads that NumPy computes on, scalars among them."""
@@ -199,7 +200,10 @@ def result_type(values: Sequence[Any]) -> DType:
     for v in values:
         kind = type(v)
         if kind in PYTHON_SCALARS:
-            rank, dtype = 2, bool_ if kind is bool else int64 if kind is int else _default_dtype if kind is float else _complex_of(_default_dtype)
+            rank, dtype = (
+                2,
+                bool_ if kind is bool else int64 if kind is int else _default_dtype if kind is float else _complex_of(_default_dtype),
+            )
         else:
             rank, dtype = (0 if v.ndim else 1), v.dtype
         ranked[rank] = dtype if ranked[rank] is None else _promote(ranked[rank], dtype)  # type: ignore[arg-type]

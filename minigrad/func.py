@@ -45,7 +45,9 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
         numbers = [argnums] if isinstance(argnums, int) else list(argnums)
         for n in numbers:
             if not -len(args) <= n < len(args):
-                raise ValueError(f"grad: argnums={argnums} asks for argument {n}, but the function was called with {len(args)} positional arguments.")
+                raise ValueError(
+                    f"grad: argnums={argnums} asks for argument {n}, but the function was called with {len(args)} positional arguments."
+                )
         chosen = [args[n] for n in numbers]
         leaves, rebuild = flatten(chosen)
         inputs = [_fresh(x) for x in leaves]
@@ -57,7 +59,9 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
         out, aux = result if has_aux else (result, None)
         if not isinstance(out, Tensor) or out.numel() != 1:
             shape = f"shape {out.shape}" if isinstance(out, Tensor) else type(out).__name__
-            raise NonScalarError(f"grad: the function must return one number, got {shape}. Reduce it, or use vjp or jacrev for several outputs.")
+            raise NonScalarError(
+                f"grad: the function must return one number, got {shape}. Reduce it, or use vjp or jacrev for several outputs."
+            )
         gradients = _pull(out, [wrap(backend.ones(out.shape, out.dtype, out.array))], inputs)
         returned = rebuild(gradients)
         value = _released(out, inputs)

@@ -170,7 +170,9 @@ def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
         return operation(as_tensor(x))  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = operation.name
-    function.__doc__ = f"{text} Element by element; same shape; integers give the default floating dtype where the result is not an integer."
+    function.__doc__ = (
+        f"{text} Element by element; same shape; integers give the default floating dtype where the result is not an integer."
+    )
     return function
 
 
@@ -384,7 +386,9 @@ def amin(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, ke
 def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     axes = _reduced(x, axes_of(x, dim, operation.name))
     if any(x.shape[a] == 0 for a in axes):
-        raise IndexError(f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so there is no element to choose.")
+        raise IndexError(
+            f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so there is no element to choose."
+        )
     return operation(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
@@ -514,7 +518,9 @@ def broadcast_to(x: Any, *shape: Any) -> Tensor:
                 raise ShapeError(f"expand: -1 in {sizes} at a new leading dimension {i}, which has no size to keep.")
             n = own
         elif own not in (None, 1, n):
-            raise ShapeError(f"expand: size {own} of dimension {i - lead} cannot become {n} (shapes {x.shape} and {sizes}); only size 1 can be expanded.")
+            raise ShapeError(
+                f"expand: size {own} of dimension {i - lead} cannot become {n} (shapes {x.shape} and {sizes}); only size 1 can be expanded."
+            )
         full_shape.append(n)
     return sh.broadcast_to(x, shape=tuple(full_shape))  # type: ignore[no-any-return]
 
@@ -540,7 +546,9 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Ten
         if part.ndim == 0:
             raise ShapeError(f"cat: tensor {i} has no dimension to join along; use stack for 0-d tensors.")
         if part.ndim != parts[0].ndim or any_differs(part.shape, parts[0].shape, place):
-            raise ShapeError(f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but that of dimension {place} must agree.")
+            raise ShapeError(
+                f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but that of dimension {place} must agree."
+            )
     return sh.cat(*parts, axis=place, sizes=tuple(p.shape[place] for p in parts))  # type: ignore[no-any-return]
 
 
@@ -644,6 +652,34 @@ def result_type(a: Any, b: Any) -> DType:
 
 
 __all__ = [name for name in dir() if not name.startswith("_")]
-for _name in ("annotations", "builtins", "math", "Callable", "Sequence", "Any", "backend", "ops", "DType", "Shape", "DTypeError", "ShapeError", "ew", "ix", "la", "rd",
-              "sh", "Primitive", "Tensor", "as_tensor", "make_leaf", "memory_version", "wrap", "axes_of", "axis_of", "any_differs", "any_true", "as_tensor_"):
+for _name in (
+    "annotations",
+    "builtins",
+    "math",
+    "Callable",
+    "Sequence",
+    "Any",
+    "backend",
+    "ops",
+    "DType",
+    "Shape",
+    "DTypeError",
+    "ShapeError",
+    "ew",
+    "ix",
+    "la",
+    "rd",
+    "sh",
+    "Primitive",
+    "Tensor",
+    "as_tensor",
+    "make_leaf",
+    "memory_version",
+    "wrap",
+    "axes_of",
+    "axis_of",
+    "any_differs",
+    "any_true",
+    "as_tensor_",
+):
     __all__.remove(_name)

@@ -38,7 +38,12 @@ def _reflected(operation: Any) -> Callable[[Any, Any], Any]:
 
 def _accepts(other: Any) -> bool:
     kind = type(other)
-    return kind in backend.MODULES or isinstance(other, Tensor | list | tuple) or hasattr(other, "__array__") or hasattr(kind, "__minigrad_apply__")
+    return (
+        kind in backend.MODULES
+        or isinstance(other, Tensor | list | tuple)
+        or hasattr(other, "__array__")
+        or hasattr(kind, "__minigrad_apply__")
+    )
 
 
 def _in_place(operation: Any, name: str) -> Callable[..., Tensor]:
@@ -152,7 +157,11 @@ attach(Tensor, "ravel", lambda self: functions.flatten(self))
 @_method
 def contiguous(self: Tensor) -> Tensor:
     """This tensor if its memory is row-major, else a row-major copy."""
-    return self if backend.is_immutable(self.array) or self.array.flags.c_contiguous else functions.reshape(functions.clone(functions.reshape(self, -1)), self.shape)
+    return (
+        self
+        if backend.is_immutable(self.array) or self.array.flags.c_contiguous
+        else functions.reshape(functions.clone(functions.reshape(self, -1)), self.shape)
+    )
 
 
 @_method
@@ -288,7 +297,9 @@ def __contains__(self: Tensor, value: Any) -> bool:
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     if self.numel() != 1:
-        raise RuntimeError(f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a number. Index or reduce it first.")
+        raise RuntimeError(
+            f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a number. Index or reduce it first."
+        )
     return backend.to_numpy(self.array).item()
 
 
@@ -370,7 +381,9 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
     node = history(self)
     if node is not None and not isinstance(node, Leaf):
-        raise AutogradError("only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or x.clone() to stay in the graph.")
+        raise AutogradError(
+            "only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or x.clone() to stay in the graph."
+        )
     if isinstance(node, Leaf):
         make_leaf(out)
         assert isinstance(out.node, Leaf)
@@ -421,7 +434,11 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
 attach(Tensor, "type_as", lambda self, other: to(self, dtype=other.dtype))
 attach(Tensor, "cpu", lambda self: to(self, "cpu"))
 attach(Tensor, "cuda", lambda self, index=0: to(self, f"cuda:{int(index)}"))
-attach(Tensor, "is_cuda", property(lambda self: backend.device_of(self.array).startswith("cuda"), doc="Whether the tensor is on a CUDA device."))
+attach(
+    Tensor,
+    "is_cuda",
+    property(lambda self: backend.device_of(self.array).startswith("cuda"), doc="Whether the tensor is on a CUDA device."),
+)
 attach(Tensor, "device", property(lambda self: backend.device_of(self.array), doc='Where the memory is: "cpu", "cuda:0".'))
 for _name, _dtype in {
     "double": backend.float64,
@@ -458,11 +475,17 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     elif isinstance(node, Leaf):
         self.node = None
     elif node is not None:
-        raise AutogradError("requires_grad can be switched off for leaf tensors only; this one is the result of an operation. Use x.detach().")
+        raise AutogradError(
+            "requires_grad can be switched off for leaf tensors only; this one is the result of an operation. Use x.detach()."
+        )
     return self
 
 
-attach(Tensor, "requires_grad", property(_get_requires_grad, lambda self, value: requires_grad_(self, value) and None, doc=_get_requires_grad.__doc__))
+attach(
+    Tensor,
+    "requires_grad",
+    property(_get_requires_grad, lambda self, value: requires_grad_(self, value) and None, doc=_get_requires_grad.__doc__),
+)
 
 
 @_attribute
@@ -490,7 +513,12 @@ def _set_grad(self: Tensor, value: Any) -> None:
 attach(
     Tensor,
     "grad",
-    property(lambda self: self._grad, _set_grad, lambda self: _set_grad(self, None), doc="The gradient that backward passes have added up here, or None."),
+    property(
+        lambda self: self._grad,
+        _set_grad,
+        lambda self: _set_grad(self, None),
+        doc="The gradient that backward passes have added up here, or None.",
+    ),
 )
 
 
@@ -523,7 +551,9 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error where no gradient is computed."""
     node = history(self)
     if node is None:
-        raise NoGradientError("retain_grad: this tensor does not require grad, so it will have no gradient. Set requires_grad=True on an input first.")
+        raise NoGradientError(
+            "retain_grad: this tensor does not require grad, so it will have no gradient. Set requires_grad=True on an input first."
+        )
     if not isinstance(node, Leaf):
         node.retained = weakref.ref(self)
 
@@ -531,7 +561,10 @@ def retain_grad(self: Tensor) -> None:
 attach(
     Tensor,
     "retains_grad",
-    property(lambda self: (n := history(self)) is not None and n.retained is not None, doc="Whether `retain_grad` was called on this non-leaf tensor."),
+    property(
+        lambda self: (n := history(self)) is not None and n.retained is not None,
+        doc="Whether `retain_grad` was called on this non-leaf tensor.",
+    ),
 )
 
 
@@ -582,7 +615,11 @@ def _set_data(self: Tensor, value: Any) -> None:
 attach(
     Tensor,
     "data",
-    property(lambda self: _unversioned(self), _set_data, doc="The values without history; writing to them is not noticed by the engine (an escape hatch)."),
+    property(
+        lambda self: _unversioned(self),
+        _set_data,
+        doc="The values without history; writing to them is not noticed by the engine (an escape hatch).",
+    ),
 )
 
 

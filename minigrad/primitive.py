@@ -54,7 +54,9 @@ class Rule:
             elif name.endswith("_shape") and name[:-6] in inputs:
                 sources.append(SHAPES - list(inputs).index(name[:-6]))
             else:
-                raise TypeError(f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor <input>_shape; make parameters keyword-only.")
+                raise TypeError(
+                    f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor <input>_shape; make parameters keyword-only."
+                )
         self.sources = tuple(sources)
         self.keywords = tuple(keywords)
 
@@ -181,7 +183,9 @@ def linear(name: str, forward: Callable[..., Any], transpose: RuleFunction, **op
 def bilinear(name: str, forward: Callable[..., Any], left: RuleFunction, right: RuleFunction, **options: Any) -> Primitive:
     """Declare a map linear in each of its two inputs: two transposes give the pulls, the map itself the pushes."""
     declared = Primitive(name, "bilinear", forward, (left, right), promote=options.pop("promote", "same"), **options)
-    for index, push in enumerate((lambda t, other, **params: declared(t, other, **params), lambda t, other, **params: declared(other, t, **params))):
+    for index, push in enumerate(
+        (lambda t, other, **params: declared(t, other, **params), lambda t, other, **params: declared(other, t, **params))
+    ):
         rule = Rule.__new__(Rule)
         rule.function, rule.sources, rule.keywords = push, (1 - index,), declared.keywords
         declared.pushes = (*declared.pushes[:index], rule, *declared.pushes[index + 1 :])

@@ -103,7 +103,11 @@ def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tens
     array = g.array
     if backend.is_immutable(array):
         return False
-    return not backend.owns_fresh_memory(array) or any(array is s.array for s in seeds) or any(n is not node and c.array is array for n, c in captured.items())
+    return (
+        not backend.owns_fresh_memory(array)
+        or any(array is s.array for s in seeds)
+        or any(n is not node and c.array is array for n, c in captured.items())
+    )
 
 
 def _with_other_leaves(roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool) -> dict[Node, Tensor]:
@@ -128,9 +132,13 @@ def as_sequence(value: Any, name: str) -> tuple[Tensor, ...]:
 
 
 def _cotangents(given: Any, count: int) -> list[Any]:
-    cotangents = [None] * count if given is None else [given] if isinstance(given, Tensor) or not isinstance(given, list | tuple) else list(given)
+    cotangents = (
+        [None] * count if given is None else [given] if isinstance(given, Tensor) or not isinstance(given, list | tuple) else list(given)
+    )
     if len(cotangents) != count:
-        raise ValueError(f"got {count} tensors to differentiate and {len(cotangents)} cotangents; give one for each (None for one-element tensors).")
+        raise ValueError(
+            f"got {count} tensors to differentiate and {len(cotangents)} cotangents; give one for each (None for one-element tensors)."
+        )
     return cotangents
 
 
@@ -158,7 +166,9 @@ def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool,
         elif not isinstance(seed, Tensor):
             raise TypeError(f"{caller}: cotangent {i} must be a Tensor or None, got {type(seed).__name__}.")
         elif seed.shape != out.shape:
-            raise ShapeError(f"{caller}: cotangent {i} has shape {seed.shape}, the tensor it belongs to has {out.shape}; they must be equal.")
+            raise ShapeError(
+                f"{caller}: cotangent {i} has shape {seed.shape}, the tensor it belongs to has {out.shape}; they must be equal."
+            )
         if seed.dtype != out.dtype:
             if seed.dtype.kind == "c" and out.dtype.kind != "c":
                 raise NonScalarError(f"{caller}: cotangent {i} is complex, the tensor it belongs to is {out.dtype}.")
@@ -171,5 +181,7 @@ def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool,
 def _target(x: Tensor, index: int, caller: str) -> Node:
     node = history(x)
     if node is None:
-        raise NoGradientError(f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set requires_grad=True before computing.")
+        raise NoGradientError(
+            f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set requires_grad=True before computing."
+        )
     return node

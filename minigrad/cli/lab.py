@@ -99,7 +99,7 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
         print(f"kept your {folder / path}: it differs from the course's (rename it to get a fresh copy)")
     first = f"/lab/tree/{_notebooks()[0].name}" if copied else "/lab"
     arguments = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url={first}", *QUIET]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if hasattr(os, "geteuid") and os.geteuid() != 0:
         arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]))
     print(f"starting JupyterLab in {folder.resolve()} (Ctrl-C stops it)", flush=True)

@@ -31,7 +31,9 @@ def _unpack(run: Any) -> Any:
     return lambda p, a, q: run(p, a[:-2], q)
 
 
-def push_several(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]) -> list[dict[int, Tensor] | None]:
+def push_several(
+    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+) -> list[dict[int, Tensor] | None]:
     """The same for an operation with several results, whose push rules return one tangent (or None) per result."""
     for level in _levels(args):
         totals: list[Any] = [None] * len(outs)
@@ -60,7 +62,11 @@ def contributions(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]
     for index, a in enumerate(args):
         tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
         rule = prim.push_rule(index)
-        parts.append(None if tangent is None or rule is None else call_rule(rule, tangent, below, out_below, params, index if prim.variadic else None))
+        parts.append(
+            None
+            if tangent is None or rule is None
+            else call_rule(rule, tangent, below, out_below, params, index if prim.variadic else None)
+        )
     return parts
 
 

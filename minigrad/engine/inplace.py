@@ -107,13 +107,21 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     recorded = state.recording and (value.node is not None or base.node is not None)
     tangents = None
     if value.tangents is not None or base.tangents is not None:
-        tangents = primitive.registry["scatter_view"](wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents), steps=view.steps).tangents
+        tangents = primitive.registry["scatter_view"](
+            wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents), steps=view.steps
+        ).tangents
     if recorded and is_differentiable(base.array.dtype):
         old = base.node
         args = (wrap(base.array, old), wrap(value.array, value.node))
         mask = 0b100 | (old is not None) << 1 | (value.node is not None)
         base.node = _node(
-            primitive.registry["scatter_view"], args, [base.array, value.array], [old, value.node], mask, {"steps": view.steps}, wrap(base.array)
+            primitive.registry["scatter_view"],
+            args,
+            [base.array, value.array],
+            [old, value.node],
+            mask,
+            {"steps": view.steps},
+            wrap(base.array),
         )
         if old is not None and old.retained is not None:
             base.node.retained, old.retained = old.retained, None

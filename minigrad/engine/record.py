@@ -15,6 +15,8 @@ from ..backend import (
     IMMUTABLE,
     MODULES,
     PYTHON_SCALARS,
+    SCALAR_DTYPES,
+    HostArray,
     array_module,
     default_dtype,
     host,
@@ -43,10 +45,11 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
     mask = 1  # one bit an argument: does it have history?
     dtype = None
     plain = True
-    tensors = dual = False
+    tensors = raw = dual = False
     for a in args:
         mask <<= 1
-        if type(a) is Tensor:
+        kind = type(a)
+        if kind is Tensor:
             tensors = True
             array = a.array
             if a.window is not None:
@@ -55,24 +58,29 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
                 mask |= 1
             if a.tangents is not None:
                 dual = True
-            if array.dtype is not dtype:
-                if dtype is not None or array.dtype not in FAST_DTYPES:
+            own = SCALAR_DTYPES.get(type(array))
+            if own is None:
+                own = array.dtype
+                if type(array) is not HostArray or own not in FAST_DTYPES:
                     plain = False
-                dtype = array.dtype
-            if type(array) not in HOST_PAYLOADS:
-                plain = False
+            if own is not dtype:
+                if dtype is not None:
+                    plain = False
+                dtype = own
             arrays.append(array)
             nodes.append(a.node)
         else:
-            if type(a) not in _PLAIN:
+            if kind in HOST_PAYLOADS:
+                raw = True
+            elif kind not in _PLAIN:
                 plain = False
             arrays.append(a)
             nodes.append(None)
     if not tensors:
-        return _compute(prim, _promoted(prim, args), params)
-    if plain:
+        return _on_arrays(prim, args, params, plain)
+    if plain and not raw:
         result = prim.forward(host, *arrays, **params)
-        if type(result) not in HOST_PAYLOADS or result.dtype is not dtype:
+        if type(result) not in IMMUTABLE:
             result = normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
     else:
         settled = _settle(prim, args)
@@ -98,6 +106,20 @@ _PLAIN = frozenset((float, int))
 """Python numbers that follow a floating tensor's dtype without further ado."""
 
 
+def _on_arrays(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], plain: bool) -> Any:
+    """No tensor among the arguments: a rule runs on raw arrays. Their dtypes agree already, but a floating function may meet integers."""
+    if prim.promote == "float":
+        for a in args:
+            if type(a) is HostArray and a.dtype not in FAST_DTYPES:
+                plain = False
+    if plain and prim.outputs == 1:
+        result = prim.forward(host, *args, **params)
+        return result if type(result) in IMMUTABLE else normal(result)
+    if prim.promote == "float" and args and all(getattr(a, "dtype", None) is None or a.dtype.kind in "iub" for a in args):
+        args = tuple(a.astype(default_dtype()) if hasattr(a, "astype") else float(a) if type(a) in (bool, int) else a for a in args)
+    return _compute(prim, args, params)
+
+
 def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
     """The kernel on raw arrays; anything else that knows how to run operations (a symbolic or a batched value) is asked instead."""
     for a in arrays:
@@ -105,13 +127,6 @@ def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
             return type(a).__minigrad_apply__(prim, arrays, params)
     result = prim.forward(array_module(arrays, prim.name), *arrays, **params)
     return normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
-
-
-def _promoted(prim: Primitive, arrays: tuple[Any, ...]) -> Any:
-    """Raw operands: a rule met Python scalars and arrays of one dtype, so only integers given to a floating function need a cast."""
-    if prim.promote == "float" and arrays and all(getattr(a, "dtype", None) is None or a.dtype.kind in "iub" for a in arrays):
-        return [a.astype(default_dtype()) if hasattr(a, "astype") else float(a) if type(a) in (bool, int) else a for a in arrays]
-    return arrays
 
 
 def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -167,7 +182,9 @@ def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None
         if prim.elementwise and len(nodes) > 1:
             for n, a in zip(nodes, arrays, strict=True):
                 if n is not None and a.shape != shape:
-                    node.unbroadcast = tuple([None if m is None or b.shape == shape else b.shape for m, b in zip(nodes, arrays, strict=True)])
+                    node.unbroadcast = tuple(
+                        [None if m is None or b.shape == shape else b.shape for m, b in zip(nodes, arrays, strict=True)]
+                    )
                     break
     else:
         node.shape, node.dtype = tuple(o.array.shape for o in out), tuple(o.array.dtype for o in out)  # type: ignore[assignment]

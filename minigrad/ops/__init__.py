@@ -3,6 +3,6 @@
 Rules use the operations themselves, never `xp`, no item assignment, no branch on data: so one line serves raw arrays, tensors, and graphs.
 """
 
-from . import elementwise, index, linalg, reduce, shape
+from . import device, elementwise, index, linalg, reduce, shape
 
-__all__ = ["elementwise", "index", "linalg", "reduce", "shape"]
+__all__ = ["device", "elementwise", "index", "linalg", "reduce", "shape"]

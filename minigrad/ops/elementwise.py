@@ -36,7 +36,9 @@ def _power(xp: Any, x: Any, *, n: float) -> Any:
     return x**n
 
 
-power = elementwise("power", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^")
+power = elementwise(
+    "power", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^"
+)
 """x to a constant real power n."""
 
 pow_ = elementwise(
@@ -62,7 +64,11 @@ log2 = elementwise("log2", lambda xp, x: xp.log2(x), lambda g, x: g / (math.log(
 log10 = elementwise("log10", lambda xp, x: xp.log10(x), lambda g, x: g / (math.log(10) * x), promote="float")
 log1p = elementwise("log1p", lambda xp, x: xp.log1p(x), lambda g, x: g / (x + 1), promote="float")
 logaddexp = elementwise(
-    "logaddexp", lambda xp, a, b: xp.logaddexp(a, b), lambda g, a, b: g * sigmoid(a - b), lambda g, a, b: g * sigmoid(b - a), promote="float"
+    "logaddexp",
+    lambda xp, a, b: xp.logaddexp(a, b),
+    lambda g, a, b: g * sigmoid(a - b),
+    lambda g, a, b: g * sigmoid(b - a),
+    promote="float",
 )
 
 # ------------------------------------------------------------------------------------------- circular and hyperbolic functions
@@ -122,7 +128,10 @@ minimum = elementwise(
     symbol="min",
 )
 clamp = elementwise(
-    "clamp", lambda xp, x, *, low, high: xp.clip(x, low, high), lambda g, x, *, low, high: where(_between(x, low, high), g, 0.0), symbol="clamp"
+    "clamp",
+    lambda xp, x, *, low, high: xp.clip(x, low, high),
+    lambda g, x, *, low, high: where(_between(x, low, high), g, 0.0),
+    symbol="clamp",
 )
 where = elementwise(
     "where",

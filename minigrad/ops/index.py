@@ -39,7 +39,12 @@ window = linear("window", _window, lambda g, x_shape, *, index: unwindow(g, inde
 """x[index] for a basic index: a view."""
 unwindow = linear("unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place")
 """Zeros of `shape`, with g at the basic index."""
-gather = linear("getitem", lambda xp, x, *, index: x[index], lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)), symbol="getitem")
+gather = linear(
+    "getitem",
+    lambda xp, x, *, index: x[index],
+    lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)),
+    symbol="getitem",
+)
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
 ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=index), symbol="scatter")
 """Zeros of `shape`, with the elements of g added at the index: repeated indices accumulate."""
@@ -73,7 +78,9 @@ index_put = primitive(
     _index_put,
     [_index_put_base, _index_put_values],
     [
-        lambda t, values_shape, *, index, accumulate: t if accumulate else index_put(t, zeros_like(t[index]), index=index, accumulate=False),
+        lambda t, values_shape, *, index, accumulate: (
+            t if accumulate else index_put(t, zeros_like(t[index]), index=index, accumulate=False)
+        ),
         lambda t, x_shape, *, index, accumulate: index_put(_blank(t, x_shape), t, index=index, accumulate=accumulate),
     ],
 )

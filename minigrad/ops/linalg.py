@@ -38,7 +38,9 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
         product = matmul(swapped(a), reshape(g, shape=(*g.shape, 1)))
         return sum_to(reshape(product, shape=tuple(product.shape[:-1])), shape=tuple(b_shape))
     if len(b_shape) == 2 and a.ndim > 2:
-        rows = reshape(broadcast_to(a, shape=(*g.shape[:-1], a.shape[-1])), shape=(-1, a.shape[-1]))  # one large product instead of a batch and a sum
+        rows = reshape(
+            broadcast_to(a, shape=(*g.shape[:-1], a.shape[-1])), shape=(-1, a.shape[-1])
+        )  # one large product instead of a batch and a sum
         return matmul(swapped(rows), reshape(g, shape=(-1, g.shape[-1])))
     return sum_to(matmul(swapped(a), g), shape=tuple(b_shape))
 

@@ -30,11 +30,19 @@ def inverse_of(axes: tuple[int, ...]) -> tuple[int, ...]:
 reshape = linear("reshape", lambda xp, x, *, shape: x.reshape(shape), lambda g, x_shape: reshape(g, shape=x_shape), view=True)
 permute = linear("permute", _permute, lambda g, *, axes: permute(g, axes=inverse_of(axes)), view=True, symbol="permute")
 broadcast_to = linear(
-    "broadcast_to", lambda xp, x, *, shape: xp.broadcast_to(x, shape), lambda g, x_shape: sum_to(g, shape=x_shape), view=True, symbol="expand"
+    "broadcast_to",
+    lambda xp, x, *, shape: xp.broadcast_to(x, shape),
+    lambda g, x_shape: sum_to(g, shape=x_shape),
+    view=True,
+    symbol="expand",
 )
 sum_to = linear("sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), symbol="sum")
 flip = linear("flip", lambda xp, x, *, axes: xp.flip(x, axes), lambda g, *, axes: flip(g, axes=axes))
-roll = linear("roll", lambda xp, x, *, shifts, axes: xp.roll(x, shifts, axes), lambda g, *, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes))
+roll = linear(
+    "roll",
+    lambda xp, x, *, shifts, axes: xp.roll(x, shifts, axes),
+    lambda g, *, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
+)
 
 # --------------------------------------------------------------------------------------------------------------- joining
 

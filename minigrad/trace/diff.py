@@ -46,9 +46,13 @@ def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: f
             expected, got = final[node, column], theirs.get((twin[node], column))
             name = _COLUMN_NAMES.get(column, column)
             if got is None:
-                return Divergence("missing", node, column, i, expected, None, f"the {name} of {node} was never computed; it should be {_show(expected)}.")
+                return Divergence(
+                    "missing", node, column, i, expected, None, f"the {name} of {node} was never computed; it should be {_show(expected)}."
+                )
             if not _agree(expected, got, rtol, atol):
-                return Divergence("value", node, column, i, expected, got, f"the {name} of {node} should be {_show(expected)}, but is {_show(got)}.")
+                return Divergence(
+                    "value", node, column, i, expected, got, f"the {name} of {node} should be {_show(expected)}, but is {_show(got)}."
+                )
     return None
 
 
@@ -63,12 +67,36 @@ def _structure(a: Trace, b: Trace) -> Divergence | None:
     sources = lambda t, n: [e["src"] for e in sorted((e for e in t["edges"] if e["dst"] == n["id"]), key=lambda e: e["slot"])]
     for m, n in zip(ours, theirs, strict=False):
         if m.get("op") != n.get("op"):
-            return Divergence("structure", m["id"], None, None, m.get("op"), n.get("op"), f"{m['id']} should be made by {m.get('op') or 'the user'}, but is made by {n.get('op') or 'the user'}.")
+            return Divergence(
+                "structure",
+                m["id"],
+                None,
+                None,
+                m.get("op"),
+                n.get("op"),
+                f"{m['id']} should be made by {m.get('op') or 'the user'}, but is made by {n.get('op') or 'the user'}.",
+            )
         if [twin.get(s) for s in sources(a, m)] != sources(b, n):
-            return Divergence("structure", m["id"], None, None, sources(a, m), sources(b, n), f"{m['id']} should be made from {sources(a, m)}, but is made from {sources(b, n)}.")
+            return Divergence(
+                "structure",
+                m["id"],
+                None,
+                None,
+                sources(a, m),
+                sources(b, n),
+                f"{m['id']} should be made from {sources(a, m)}, but is made from {sources(b, n)}.",
+            )
     if len(ours) != len(theirs):
         kind, node = ("missing", ours[len(theirs)]["id"]) if len(ours) > len(theirs) else ("extra", theirs[len(ours)]["id"])
-        return Divergence(kind, node, None, None, len(ours), len(theirs), f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one is {node}.")
+        return Divergence(
+            kind,
+            node,
+            None,
+            None,
+            len(ours),
+            len(theirs),
+            f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one is {node}.",
+        )
     return None
 
 

@@ -152,5 +152,7 @@ def _cuts(trace: Trace, tolerance: float) -> list[str]:
     scale = max(abs(s) for s in sums)
     for i, s in enumerate(sums):
         if not _close(s, sums[-1], scale, tolerance):
-            return [f"the cut after node {len(trace['nodes']) - len(sums) + i + 1} carries {s}, the output {sums[-1]}: forward and reverse mode disagree there."]
+            return [
+                f"the cut after node {len(trace['nodes']) - len(sums) + i + 1} carries {s}, the output {sums[-1]}: forward and reverse mode disagree there."
+            ]
     return []

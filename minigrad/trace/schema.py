@@ -26,7 +26,16 @@ def validate(trace: Any) -> Trace:
     """Return `trace` if it is well-formed; raise TraceError otherwise."""
     _need(isinstance(trace, dict), "trace", "must be an object")
     _need(trace.get("schema") == SCHEMA, "schema", f'must be "{SCHEMA}", got {trace.get("schema")!r}')
-    for key, kind in (("title", str), ("inputs", list), ("outputs", list), ("seed", dict), ("nodes", list), ("edges", list), ("columns", list), ("steps", list)):
+    for key, kind in (
+        ("title", str),
+        ("inputs", list),
+        ("outputs", list),
+        ("seed", dict),
+        ("nodes", list),
+        ("edges", list),
+        ("columns", list),
+        ("steps", list),
+    ):
         _need(isinstance(trace.get(key), kind), key, f"must be present and be a {kind.__name__}")
     nodes = _nodes(trace)
     edges = _edges(trace, nodes)
@@ -73,7 +82,9 @@ def _nodes(trace: Trace) -> dict[str, int]:
         if node["kind"] in ("op", "output"):
             _field(node, "op", _text, where, "a text for op and output nodes")
         if "span" in node:
-            _field(node, "span", lambda v: isinstance(v, list) and len(v) == 4 and all(isinstance(n, int) for n in v), where, "four integers")
+            _field(
+                node, "span", lambda v: isinstance(v, list) and len(v) == 4 and all(isinstance(n, int) for n in v), where, "four integers"
+            )
         born[name] = i
     return born
 

@@ -83,7 +83,9 @@ def table(trace: Trace, step: int | None = None) -> str:
             for node, column, value in s["writes"]:
                 if column == "g":
                     mark = labels[node]
-                    rows.append([mark["base"][:1] + _BAR + mark["base"][1:] + str(mark.get("sub", "")), text_of(s["formula"]), number(value)])
+                    rows.append(
+                        [mark["base"][:1] + _BAR + mark["base"][1:] + str(mark.get("sub", "")), text_of(s["formula"]), number(value)]
+                    )
         lines += ["", "reverse mode", *_aligned(rows)]
     return "\n".join(lines).strip("\n") + "\n"
 
@@ -100,7 +102,9 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
     out = []
     for n, row in enumerate(rows):
-        cells = [c + " " * (w - _width(c)) if i < 2 else " " * (w - _width(c)) + c for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            c + " " * (w - _width(c)) if i < 2 else " " * (w - _width(c)) + c for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
         out.append(("  " + "  ".join(cells)).rstrip())
         if n == 0:
             out.append("  " + "  ".join("─" * w for w in widths))

@@ -172,7 +172,15 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------------- nodes
 
     def _add(self, name: str, tensor: Tensor, kind: str, expr: list[Any], op: str | None = None) -> dict[str, Any]:
-        node = {"id": name, "label": words.label_of(name), "kind": kind, "expr": expr, "shape": list(tensor.shape), "dtype": str(tensor.dtype), "stage": "primal"}
+        node = {
+            "id": name,
+            "label": words.label_of(name),
+            "kind": kind,
+            "expr": expr,
+            "shape": list(tensor.shape),
+            "dtype": str(tensor.dtype),
+            "stage": "primal",
+        }
         if op is not None:
             node["op"] = op
         self.nodes.append(node)
@@ -231,8 +239,12 @@ class Recorder:
         self._adjoint[name] = seed
         self._step("seed", name, [], [], [[name, "g", words.value(seed)]], *words.seeded(name, "bar", seed))
 
-    def _step(self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: list[Any], say: str, **more: Any) -> None:
-        self.steps.append({"phase": phase, "node": node, "edges": edges, "reads": reads, "writes": writes, "formula": formula, "say": say, **more})
+    def _step(
+        self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: list[Any], say: str, **more: Any
+    ) -> None:
+        self.steps.append(
+            {"phase": phase, "node": node, "edges": edges, "reads": reads, "writes": writes, "formula": formula, "say": say, **more}
+        )
 
     # ------------------------------------------------------------------------------------------------------- events
 
@@ -279,7 +291,13 @@ class Recorder:
                 self.edges.append({"id": edges[-1], "src": source, "dst": name, "slot": slot, "stage": "primal"})
         node["saved"] = self._saved(out, name, operands)
         values = [words.num(a.array, "v") if isinstance(a, Tensor) else words.num(a) for a in event.args]
-        formula, say = words.computed(name, expr, words.expression(prim, values, event.params), out.array, [a.array if isinstance(a, Tensor) else a for a in event.args])
+        formula, say = words.computed(
+            name,
+            expr,
+            words.expression(prim, values, event.params),
+            out.array,
+            [a.array if isinstance(a, Tensor) else a for a in event.args],
+        )
         reads = [[o, "v"] for o in dict.fromkeys(o for o in operands if o is not None)]
         more = {"line": span[0]} if span is not None else {}
         self._step("primal", name, edges, reads, [[name, "v", words.value(out.array)]], formula, say, **more)
@@ -344,7 +362,9 @@ class Recorder:
         node, g = event.node, event.args[0]
         name = self._by_node.get(node)
         if name is None:
-            raise AutogradError(f"trace: the reverse pass met {node!r}, which was not seen on the way forward; in-place changes of views cannot be traced.")
+            raise AutogradError(
+                f"trace: the reverse pass met {node!r}, which was not seen on the way forward; in-place changes of views cannot be traced."
+            )
         g = g.array if isinstance(g, Tensor) else g
         slots = [i for i, p in enumerate(node.parents) if p is not None and node.primitive.pull_rule(i) is not None]
         by_slot = {e["slot"]: e for e in self.edges if e["dst"] == name}
@@ -367,7 +387,9 @@ class Recorder:
             self._step(phase, target, [edge], reads, [[target, "g", words.value(after)]], formula, say, contribs=[entry])
 
     def _local_adjoints(self, node: OpNode, g: Any) -> list[Any]:
-        if not (node.shape == () and all(p is None or p.shape == () for p in node.parents)) and not (node.primitive.elementwise and node.unbroadcast is None):
+        if not (node.shape == () and all(p is None or p.shape == () for p in node.parents)) and not (
+            node.primitive.elementwise and node.unbroadcast is None
+        ):
             return [None] * len(node.parents)
         ones = backend.ones(g.shape, g.dtype, g)
         needed = {p for p in node.parents if p is not None}

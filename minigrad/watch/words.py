@@ -16,7 +16,19 @@ Token = dict[str, Any]
 Tokens = list[Token]
 SAMPLE = 16
 
-INFIX = {"add": ("+", 1), "sub": ("−", 1), "mul": ("·", 2), "div": ("/", 2), "matmul": ("@", 2), "eq": ("=", 0), "ne": ("≠", 0), "lt": ("<", 0), "le": ("≤", 0), "gt": (">", 0), "ge": ("≥", 0)}
+INFIX = {
+    "add": ("+", 1),
+    "sub": ("−", 1),
+    "mul": ("·", 2),
+    "div": ("/", 2),
+    "matmul": ("@", 2),
+    "eq": ("=", 0),
+    "ne": ("≠", 0),
+    "lt": ("<", 0),
+    "le": ("≤", 0),
+    "gt": (">", 0),
+    "ge": ("≥", 0),
+}
 
 
 # ------------------------------------------------------------------------------------------------------------------ values
@@ -160,7 +172,13 @@ def pushed(name: str, terms: list[tuple[str, Any, Any]], result: Any) -> tuple[T
 
 def pulled(name: str, target: str, local: Any, g: Any, c: Any, before: Any, after: Any) -> tuple[Tokens, str]:
     """A contribution carried back along one edge, and the sum so far."""
-    formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+="), symbol(name, "bar", "g"), op("·"), _partial(name, target)]
+    formula: Tokens = [
+        symbol(target, "bar", "g"),
+        op("=" if before is None else "+="),
+        symbol(name, "bar", "g"),
+        op("·"),
+        _partial(name, target),
+    ]
     if local is not None and getattr(local, "ndim", 0) == 0:
         formula += [op("="), *_held(num(g, "g")), op("·"), *_held(num(local))]
     formula += [op("="), num(c, "g")]
@@ -168,4 +186,7 @@ def pulled(name: str, target: str, local: Any, g: Any, c: Any, before: Any, afte
     if before is None:
         return formula, f"{name} sends {sent} back to {target}; the adjoint of {target} is {number(value(after))} so far."
     formula += [op("→"), num(before, "g"), op("+"), *_held(num(c, "g")), op("="), num(after, "g")]
-    return formula, f"{name} sends {sent} back to {target}; added to {number(value(before))} the adjoint of {target} is now {number(value(after))}."
+    return (
+        formula,
+        f"{name} sends {sent} back to {target}; added to {number(value(before))} the adjoint of {target} is now {number(value(after))}.",
+    )
