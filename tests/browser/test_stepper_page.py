@@ -1,0 +1,536 @@
+"""The stepper in a real browser, opened from a file with no server: every control, key, mark and message, on the hand tracer's samples."""
+
+import random
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
+
+from hand_tracer import trace
+from trace_samples import SEED_CODE, all_samples, chain
+
+import viz
+from viz.numbers import brief, short
+from viz.page import asset
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture
+def show(visit, tmp_path):
+    """A function that opens the page of a sample (by name) or of a Trace, and returns the viewer."""
+
+    def go(what, **options):
+        path = tmp_path / "page.html"
+        path.write_text(viz.to_html(all_samples()[what] if isinstance(what, str) else what, **options), encoding="utf-8")
+        visit.page.goto(path.as_uri())
+        viewer = visit.page.locator(".mg-root")
+        viewer.wait_for()
+        return viewer
+
+    yield go
+    visit.assert_clean()
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def step_of(viewer):
+    return int(viewer.locator(".mg-counter").inner_text().split("/")[0])
+
+
+def cell(viewer, node, column):
+    return viewer.locator(f"tr[data-node='{node}'] td[data-col='{column}']")
+
+
+def focus(viewer):
+    viewer.locator(".mg-slider").focus()
+
+
+# ---- stepping
+
+
+def test_from_the_first_step_to_the_last_by_keyboard(show, visit):
+    viewer = show("seed")
+    assert step_of(viewer) == 0 and cell(viewer, "x1", "v").inner_text() == "", "not computed is empty, not 0"
+    focus(viewer)
+    for k in range(1, 24):
+        press(visit.page, "ArrowRight")
+        assert step_of(viewer) == k
+    press(visit.page, "ArrowRight")
+    assert step_of(viewer) == 23
+    assert cell(viewer, "v5", "v").inner_text() == "11.65" and cell(viewer, "v5", "d").inner_text() == "5.5"
+    assert [cell(viewer, x, "g").inner_text() for x in ("x1", "x2")] == ["5.5", "1.716"]
+    press(visit.page, "ArrowLeft")
+    assert cell(viewer, "x1", "g").inner_text() == "5", "one contribution taken back"
+    press(visit.page, "Home")
+    assert step_of(viewer) == 0 and cell(viewer, "x1", "g").inner_text() == ""
+
+
+@pytest.mark.parametrize("name", sorted(set(all_samples()) - {"hostile"}))
+def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name):
+    sample = all_samples()[name]
+    viewer = show(name)
+    expected, state = [], {}
+    for step in [None, *sample["steps"]]:
+        state |= {} if step is None else {(n, c): short(v) for n, c, v in step["writes"]}
+        expected.append([[state.get((n["id"], c["key"]), "") for c in sample["columns"]] for n in sample["nodes"]])
+    order = [*range(len(expected)), *random.Random(3).sample(range(len(expected)), len(expected))]  # forward, then here and there
+    found = visit.page.evaluate(
+        """order => order.map(k => {
+            const slider = document.querySelector(".mg-slider");
+            slider.value = k;
+            slider.dispatchEvent(new Event("input"));
+            return [...document.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td.mg-num")].map(c => c.textContent));
+        })""",
+        order,
+    )
+    assert found == [expected[k] for k in order]
+    cards = viewer.locator(".mg-node").evaluate_all("cards => cards.map(c => c.querySelectorAll('.mg-row').length)")
+    assert cards == [len(sample["columns"])] * len(sample["nodes"])
+
+
+def test_keys_for_ends_phases_play_and_help(show, visit):
+    viewer, page = show("seed"), visit.page
+    focus(viewer)
+    seen = []
+    for key in ["PageDown"] * 4 + ["PageUp"] * 2 + ["End", "Home"]:
+        press(page, key)
+        seen.append(step_of(viewer))
+    assert seen == [1, 2, 15, 23, 15, 2, 23, 0]
+    press(page, "?")
+    assert viewer.locator(".mg-help").is_visible() and "next step that touches it" in viewer.locator(".mg-help").inner_text()
+    press(page, "Escape")
+    assert viewer.locator(".mg-help").is_hidden() and page.evaluate("document.activeElement.textContent") == "?"
+    press(page, "Escape")
+    assert page.evaluate("document.activeElement === document.body"), "Esc leaves the viewer"
+    press(page, "End")
+    assert step_of(viewer) == 0, "without the focus, keys are not the viewer's"
+
+
+def test_a_modified_key_is_left_to_the_browser(show, visit):
+    viewer = show("seed")
+    viewer.get_by_role("button", name="Next").focus()
+    press(visit.page, "Control+ArrowRight", "Alt+End", "Meta+ArrowRight")
+    assert step_of(viewer) == 0
+
+
+def test_play_runs_to_the_end_stops_and_starts_over(show, visit):
+    viewer, page = show("square"), visit.page
+    viewer.locator(".mg-speed").select_option("4")
+    focus(viewer)
+    press(page, " ")
+    assert viewer.get_by_role("button", name="Pause").count() == 1
+    viewer.locator(".mg-counter").get_by_text("7 / 7").wait_for(timeout=6000)
+    viewer.get_by_role("button", name="Play").wait_for()
+    press(page, " ")
+    viewer.locator(".mg-counter").get_by_text("1 / 7").wait_for(timeout=3000)
+    press(page, " ")
+    stopped = step_of(viewer)
+    page.wait_for_timeout(700)
+    assert step_of(viewer) == stopped
+    viewer.get_by_role("button", name="Next").focus()
+    press(page, " ")
+    assert step_of(viewer) == stopped + 1, "a button keeps its own Space"
+
+
+def test_buttons_slider_and_chips(show, visit):
+    viewer = show("seed")
+    click = lambda name: viewer.get_by_role("button", name=name, exact=True).click()
+    seen = []
+    for name in ("Next", "Next", "Back", "Last", "Back", "First", "tangent", "adjoint", "value"):
+        click(name)
+        seen.append(step_of(viewer))
+    assert seen == [1, 2, 1, 23, 22, 0, 2, 15, 1]
+    assert viewer.locator(".mg-chip[aria-current]").inner_text().strip().endswith("value")
+    viewer.locator(".mg-slider").fill("9")
+    assert step_of(viewer) == 9
+    assert "Step 9 of 23, value" in viewer.locator(".mg-slider").get_attribute("aria-valuetext")
+
+
+# ---- what a step shows
+
+
+def test_reads_writes_edges_and_their_direction(show, visit):
+    sample = all_samples()["seed"]
+    viewer = show("seed")
+    for k in (9, 12, 17, 23):
+        viewer.locator(".mg-slider").fill(str(k))
+        step = sample["steps"][k - 1]
+        ids = lambda selector, attribute="data-node": viewer.locator(selector).evaluate_all(
+            f"all => all.map(e => e.getAttribute('{attribute}'))"
+        )
+        assert set(ids(".mg-node.mg-read")) == {n for n, _ in step["reads"]}
+        assert ids(".mg-node.mg-write") == [step["node"]] and ids("tr.mg-active") == [step["node"]]
+        assert viewer.locator("td.mg-read").count() == len(step["reads"]) and viewer.locator("td.mg-write").count() == 1
+        assert viewer.locator(".mg-edge.mg-lit").count() == len(step["edges"])
+    shown = viz.layout.layout(sample)
+    (edge,) = sample["steps"][22]["edges"]
+    x, y = shown["edges"][edge]["points"][0]
+    tip = viewer.locator(".mg-lit .mg-tip").get_attribute("d")
+    assert tip == f"M{x:g} {y:g}l10 -4.5v9z", "an adjoint's arrow points back to where the edge began"
+
+
+def test_the_passes_differ_in_more_than_colour(show, visit):
+    viewer = show("seed")
+    looks = {}
+    for k in (9, 12, 20):
+        viewer.locator(".mg-slider").fill(str(k))
+        looks[k] = visit.page.evaluate("getComputedStyle(document.querySelector('.mg-lit .mg-wire')).strokeDasharray")
+    assert len(set(looks.values())) == 3
+    style = lambda selector, name: visit.page.evaluate("([s, n]) => getComputedStyle(document.querySelector(s))[n]", [selector, name])
+    assert style("td.mg-read", "outlineStyle") == "dashed" and style("td.mg-write", "outlineStyle") == "solid"
+    assert int(style("td.mg-write", "fontWeight")) >= 700
+    assert (
+        style(".mg-node.mg-read .mg-card", "strokeDasharray") != "none" and style(".mg-node.mg-write .mg-card", "strokeDasharray") == "none"
+    )
+    viewer.locator(".mg-slider").fill("23")
+    assert style(".mg-node.mg-write .mg-halo", "stroke") != "none", "an accumulation has a double outline"
+
+
+def test_the_formula_is_mathml_with_accents_under_the_subscript_and_the_sum_spelled_out(show):
+    viewer = show("seed")
+    viewer.locator(".mg-slider").fill("23")
+    formula = viewer.locator(".mg-formula")
+    assert formula.locator("msub > mover > mi").first.text_content() == "x"
+    assert "+=" in formula.text_content() and formula.locator("mfrac").count() == 1
+    assert "".join(viewer.locator(".mg-sums").inner_text().split()) == "5+0.5=5.5"
+    assert viewer.locator(".mg-badge").inner_text() == "adjoint, accumulated"
+    assert viewer.locator(".mg-say").inner_text() == all_samples()["seed"]["steps"][22]["say"]
+
+
+def test_arithmetic_is_filled_in_where_the_formula_has_symbols_only(show):
+    sample = trace(lambda a, b: a * b, 3, 4, tangents=(1, 2))
+    for step in sample["steps"]:
+        relations = [i for i, t in enumerate(step["formula"]) if t.get("text") in ("=", "+=")]
+        step["formula"] = step["formula"][: relations[1]] if len(relations) > 1 else step["formula"]
+    viewer = show(sample)
+    sums = []
+    for k in (5, 6, 8):
+        viewer.locator(".mg-slider").fill(str(k))
+        sums.append("".join(viewer.locator(".mg-sums").inner_text().split()))
+    assert sums == ["3·4=12", "4·1+3·2=10", "1·4=4"]
+
+
+def test_the_local_derivative_stands_on_its_edge(show):
+    viewer = show("seed")
+    viewer.locator(".mg-slider").fill("12")
+    assert viewer.locator(".mg-label").all_text_contents() == ["× 0.2837"]
+    viewer.locator(".mg-slider").fill("9")
+    assert viewer.locator(".mg-label").count() == 0
+
+
+def test_the_active_piece_of_source_is_lit(show):
+    viewer = show("seed")
+    lit = []
+    for k in (1, 5, 7, 9, 11, 23):
+        viewer.locator(".mg-slider").fill(str(k))
+        lit.append(viewer.locator(".mg-source mark").all_inner_texts())
+        assert viewer.locator(".mg-source code").text_content() == SEED_CODE.rstrip("\n")
+    assert lit == [[], ["ln(x1)"], ["x1 * x2"], ["a + x1 * x2"], ["sin(x2)"], []]
+    viewer.locator(".mg-node[data-node='v4']").hover()
+    assert viewer.locator(".mg-source mark").all_inner_texts() == ["sin(x2)"]
+
+
+# ---- graph and table together
+
+
+def test_hovering_lights_both_views_and_clicking_jumps_to_the_next_step_that_touches(show):
+    viewer = show("seed")
+    viewer.locator(".mg-node[data-node='v2']").hover()
+    assert viewer.locator("tr.mg-hover").get_attribute("data-node") == "v2"
+    viewer.locator("tr[data-node='v4']").hover()
+    assert viewer.locator(".mg-node.mg-hover").get_attribute("data-node") == "v4"
+    seen = []
+    for _ in range(4):
+        viewer.locator(".mg-node[data-node='v2']").click()
+        seen.append(step_of(viewer))
+    assert seen == [7, 8, 20, 7], "its value, its tangent, its adjoint, and around"
+    viewer.locator("tr[data-node='x1'] td").first.click()
+    assert step_of(viewer) == 21
+
+
+def test_walking_the_graph_with_the_arrow_keys(show, visit):
+    viewer, page = show("seed"), visit.page
+    viewer.locator(".mg-node[data-node='v3']").focus()
+    here = lambda: page.evaluate("document.activeElement.getAttribute('data-node')")
+    path = []
+    for key in ("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft"):
+        press(page, key)
+        path.append(here())
+    assert path[0] == "v5" and path[1] in ("v3", "v4") and path[-1] == path[-2] == "x1", path
+    assert step_of(viewer) == 0, "walking does not step"
+    press(page, "Shift+ArrowRight", "Shift+ArrowRight")
+    assert step_of(viewer) == 2 and here() == "x1"
+    press(page, "Enter")
+    assert step_of(viewer) == 21, "x1's next step is its first adjoint"
+    labels = viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+    assert labels[0] == "x1; value 2, tangent 1, adjoint 5" and labels[2].startswith("v1 = ln x1; value 0.6931")
+
+
+def test_the_tab_key_passes_through_and_out(show, visit):
+    show("seed")
+    page = visit.page
+    page.evaluate("document.body.append(Object.assign(document.createElement('button'), { id: 'after' }))")
+    stops = []
+    for _ in range(30):
+        press(page, "Tab")
+        stops.append(
+            page.evaluate("document.activeElement.id || document.activeElement.getAttribute('class') || document.activeElement.tagName")
+        )
+        if stops[-1] == "after":
+            break
+    assert stops[-1] == "after", f"the focus is trapped: {stops}"
+    assert sum("mg-node" in s for s in stops) == 1, "one stop for the whole graph"
+    assert next(i for i, s in enumerate(stops) if "mg-slider" in s) < next(i for i, s in enumerate(stops) if "mg-node" in s)
+
+
+def test_columns_explanation_and_source_can_be_hidden(show):
+    viewer = show("seed", step=23)
+    viewer.get_by_label("View").click()
+    viewer.get_by_role("checkbox", name="tangent").uncheck()
+    assert cell(viewer, "x1", "d").is_hidden() and cell(viewer, "x1", "g").is_visible()
+    rows = viewer.locator(".mg-node[data-node='x1'] .mg-row")
+    assert [row.is_visible() for row in rows.all()] == [True, False, True]
+    viewer.get_by_role("checkbox", name="Explanation").uncheck()
+    assert viewer.locator(".mg-say").bounding_box()["width"] <= 1
+    viewer.get_by_role("checkbox", name="Source code").uncheck()
+    assert viewer.locator(".mg-source").is_hidden()
+    viewer.get_by_role("checkbox", name="tangent").check()
+    assert cell(viewer, "x1", "d").is_visible()
+
+
+def test_a_long_graph_follows_the_active_node_and_can_be_zoomed(show, visit):
+    viewer, page = show("chain"), visit.page
+    box = viewer.locator(".mg-graph")
+    inside = """() => { const b = document.querySelector(".mg-graph").getBoundingClientRect();
+        const n = document.querySelector(".mg-node.mg-write").getBoundingClientRect();
+        return n.left >= b.left && n.right <= b.right && n.top >= b.top && n.bottom <= b.bottom; }"""
+    row_inside = """() => { const b = document.querySelector(".mg-tablebox").getBoundingClientRect();
+        const r = document.querySelector("tr.mg-active").getBoundingClientRect();
+        return r.top >= b.top && r.bottom <= b.bottom + 1; }"""
+    focus(viewer)
+    for key in ("PageDown", "PageDown", "PageDown", "End"):
+        press(page, key)
+        page.wait_for_function(inside, timeout=3000)
+        page.wait_for_function(row_inside)
+    before = viewer.locator(".mg-svg").bounding_box()["width"]
+    viewer.get_by_role("button", name="Zoom out").click()
+    assert viewer.locator(".mg-svg").bounding_box()["width"] < before
+    viewer.get_by_role("button", name="Fit to width").click()
+    assert viewer.locator(".mg-svg").bounding_box()["width"] == pytest.approx(before, abs=2)
+    assert box.evaluate("b => b.scrollWidth > b.clientWidth")
+
+
+# ---- everybody can read it
+
+
+@pytest.mark.parametrize("name", ["seed", "arrays", "chain", "naninf"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(show, visit, axe, name, scheme):
+    visit.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    viewer = show(name)
+    axe(visit.page, "html")
+    viewer.locator(".mg-slider").fill(str(len(all_samples()[name]["steps"])))
+    press(visit.page, "?")
+    viewer.get_by_label("View").click()
+    axe(visit.page, "html")
+
+
+def test_a_narrow_page_does_not_scroll_sideways(show, visit):
+    for width in (320, 420, 700, 1000):
+        visit.page.set_viewport_size({"width": width, "height": 800})
+        viewer = show("seed")
+        for k in (0, 12, 23):
+            viewer.locator(".mg-slider").fill(str(k))
+            assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"at {width} px, step {k}"
+        assert viewer.get_by_role("button", name="Next").is_visible() and cell(viewer, "x1", "g").is_visible()
+
+
+@pytest.mark.parametrize("width", [420, 900, 1280])
+def test_the_picture_does_not_jump_while_stepping(show, visit, width):
+    visit.page.set_viewport_size({"width": width, "height": 800})
+    viewer = show("seed")
+    tops, widths = set(), set()
+    for k in range(24):
+        viewer.locator(".mg-slider").fill(str(k))
+        tops.add(round(viewer.locator(".mg-graph").bounding_box()["y"]))
+        widths.add(round(viewer.locator("th[data-col='g']").bounding_box()["x"]))
+    assert len(tops) == 1, f"the graph moves: {tops}"
+    assert len(widths) == 1, f"the table's columns move: {widths}"
+
+
+def test_reduced_motion_stops_the_moving_dashes_but_not_the_steps(show, visit):
+    name = "getComputedStyle(document.querySelector('.mg-lit .mg-wire')).animationName"
+    viewer = show("seed", step=20)
+    assert visit.page.evaluate(name) == "mg-back"
+    visit.page.emulate_media(reduced_motion="reduce")
+    viewer = show("seed", step=20)
+    assert visit.page.evaluate(name) == "none"
+    viewer.get_by_role("button", name="Next").click()
+    assert step_of(viewer) == 21
+
+
+def test_the_sentence_is_announced_politely_but_not_while_playing(show, visit):
+    viewer = show("seed")
+    say = viewer.locator(".mg-say")
+    assert say.get_attribute("aria-live") == "polite" and say.get_attribute("role") == "status"
+    viewer.get_by_role("button", name="Play").click()
+    assert say.get_attribute("aria-live") == "off"
+    viewer.get_by_role("button", name="Pause").click()
+    assert say.get_attribute("aria-live") == "polite"
+
+
+def test_print_shows_the_final_state_and_comes_back(show, visit):
+    viewer = show("seed", step=3)
+    visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    visit.page.emulate_media(media="print")
+    assert step_of(viewer) == 23 and viewer.locator(".mg-bar").is_hidden() and viewer.locator(".mg-table").is_visible()
+    visit.page.emulate_media(media="screen")
+    visit.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert step_of(viewer) == 3
+
+
+# ---- bad and strange documents
+
+
+def test_hostile_texts_stay_texts(show, visit):
+    dialogs = []
+    visit.page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
+    viewer = show("hostile")
+    count = len(all_samples()["hostile"]["steps"])
+    for k in (1, 2, count):
+        viewer.locator(".mg-slider").fill(str(k))
+    assert visit.page.locator("img, .mg-root script").count() == 0
+    assert visit.page.evaluate("document.querySelectorAll('svg[onload], [onerror]').length") == 0
+    assert viewer.locator(".mg-title").inner_text() == all_samples()["hostile"]["title"]
+    assert dialogs == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("t.schema = 'minigrad.trace/9'", 'reads minigrad.trace/1, but the document says schema = "minigrad.trace/9"'),
+        ("delete t.steps", "has no list “steps”"),
+        ("t.steps[3].node = 'nobody'", 'Step 4 is about the node "nobody"'),
+        ("t.edges[0].dst = 'nobody'", 'Edge "e1" joins nodes that do not exist'),
+        ("t.steps[2].edges = ['e77']", 'Step 3 names the edge "e77"'),
+        ("t.steps[0].writes[0][1] = 'q'", 'Step 1 reads or writes ["x1","q",2]'),
+        ("t.nodes[1] = null", "Node 2 has no id"),
+        ("t.steps[5].formula = 7", "TypeError"),
+    ],
+)
+def test_a_malformed_trace_gives_a_message_in_place_of_the_viewer(visit, tmp_path, change, says):
+    path = tmp_path / "page.html"
+    path.write_text(f"<main id=el></main><script type=module>{asset('stepper.js')}\nwindow.mount = mount;</script>", encoding="utf-8")
+    visit.page.goto(path.as_uri())
+    visit.page.wait_for_function("() => !!window.mount")
+    made = viz.layout.with_layout(all_samples()["seed"])
+    visit.page.evaluate(f"t => {{ {change}; const v = mount(document.getElementById('el'), t); v.go(6); v.go(24); }}", made)
+    assert says in visit.page.get_by_role("alert").inner_text()
+    for document, message in (("null", "this is: null"), ("[]", "this is: list"), ("undefined", "this is: undefined")):
+        visit.page.evaluate(f"mount(document.getElementById('el'), {document})")
+        assert message in visit.page.get_by_role("alert").inner_text()
+    visit.assert_clean()
+
+
+def test_without_a_layout_the_table_still_works(visit, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(f"<main id=el></main><script type=module>{asset('stepper.js')}\nwindow.mount = mount;</script>", encoding="utf-8")
+    visit.page.goto(path.as_uri())
+    visit.page.wait_for_function("() => !!window.mount")
+    visit.page.evaluate("t => mount(document.getElementById('el'), t, { step: 23 })", all_samples()["seed"])
+    viewer = visit.page.locator(".mg-root")
+    assert cell(viewer, "x2", "g").inner_text() == "1.716" and "no layout" in viewer.locator(".mg-note").inner_text()
+    visit.assert_clean()
+
+
+def test_numbers_look_the_same_in_python_and_in_the_browser(visit, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(f"<script type=module>{asset('stepper.js')}\nwindow.both = [short, brief];</script>", encoding="utf-8")
+    visit.page.goto(path.as_uri())
+    visit.page.wait_for_function("() => !!window.both")
+    rng = random.Random(11)
+    numbers = [struct.unpack("<d", rng.randbytes(8))[0] for _ in range(2000)]
+    numbers = [x for x in numbers if x == x and abs(x) != float("inf")]
+    numbers += [rng.uniform(-1, 1) * 10.0 ** rng.randint(-8, 9) for _ in range(2000)] + [rng.randint(-(10**7), 10**7) for _ in range(300)]
+    numbers += [
+        0,
+        -0.0,
+        0.5,
+        1.0005,
+        2.00050,
+        1000.5,
+        999.95,
+        999.96,
+        9999.995,
+        999999.5,
+        999999.4,
+        1e6,
+        1e-4,
+        9.9996e-5,
+        1e21,
+        1e-7,
+        5e-324,
+    ]
+    others = [True, False, None, "nan", "inf", "-inf", {"re": 1, "im": -0.5}, {"shape": [2, 2], "sample": [1, 2.5, "nan", 4]}]
+    others += [{"shape": [3, 4], "dtype": "float32", "sample": [0.1] * 12, "min": -1 / 3, "max": 1e9}, {"shape": [0], "sample": []}]
+    values = numbers + others
+    assert visit.page.evaluate("values => values.map(both[0])", values) == [short(v) for v in values]
+    assert visit.page.evaluate("values => values.map(v => both[1](v))", values) == [brief(v) for v in values]
+
+
+# ---- hosts
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_cell_output_sets_its_height_folds_the_table_and_takes_the_notebooks_theme(visit, axe, tmp_path, theme):
+    """The frame's HTML as a notebook page would hold it, twice."""
+    frame = viz.iframe(all_samples()["seed"], 12)._repr_html_()
+    path = tmp_path / "host.html"
+    light = str(theme == "light").lower()
+    path.write_text(f"<!DOCTYPE html><meta charset=utf-8><body data-jp-theme-light={light}>{frame}{frame}</body>", encoding="utf-8")
+    page = visit.page
+    page.goto(path.as_uri())
+    page.wait_for_function("() => [...document.querySelectorAll('iframe')].every(f => f.dataset.alive)")
+    assert page.evaluate("[...document.querySelectorAll('details')].map(d => d.open)") == [False, False]
+    for i in range(2):
+        inner = page.frame_locator("iframe").nth(i).locator("html")
+        page.wait_for_function(f"() => document.querySelectorAll('iframe')[{i}].style.height !== ''")
+        page.wait_for_timeout(200)
+        assert inner.evaluate("e => e.scrollHeight - e.clientHeight") <= 0, "the frame is cut"
+        viewer = page.frame_locator("iframe").nth(i).locator(".mg-root")
+        assert viewer.get_attribute("data-theme") == theme and step_of(viewer) == 12
+    first = page.frame_locator("iframe").first.locator(".mg-root")
+    focus(first)
+    press(page, "End")
+    assert cell(first, "x2", "g").inner_text() == "1.716"
+    visit.assert_clean()
+
+
+def test_without_scripts_the_table_remains(chromium, tmp_path):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    path = tmp_path / "page.html"
+    path.write_text(viz.to_html(all_samples()["seed"]), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert "1.716" in page.locator("table").inner_text()
+    context.close()
+
+
+def test_two_thousand_nodes_can_be_stepped(show, visit):
+    viewer = show(chain(2000))
+    focus(viewer)
+    press(visit.page, "PageDown", "PageDown", "PageDown", "ArrowRight")
+    took = visit.page.evaluate(
+        """() => { const start = performance.now();
+            for (let i = 0; i < 10; i++) document.querySelector(".mg-btn-next").click();
+            return (performance.now() - start) / 10; }"""
+    )
+    assert took < 500, f"a step takes {took:.0f} ms"
+    assert step_of(viewer) > 4000

@@ -1,0 +1,69 @@
+"""Contrast, computed from the stylesheet's own colours: WCAG 2.2, 1.4.3 (text, 4.5) and 1.4.11 (lines and marks, 3)."""
+
+import re
+
+import pytest
+
+from viz.page import asset
+from viz.svg import palette
+
+SIDES = {"light": 0, "dark": 1}
+TEXT = [
+    *[(ink, ground) for ink in ("ink", "soft") for ground in ("surface", "sunken", "raised")],
+    *[(pass_, ground) for pass_ in "vdg" for ground in ("surface", "sunken", "raised", f"{pass_}-tint")],
+    *[(pass_, other) for pass_ in "vdg" for other in ("v-tint", "d-tint", "g-tint")],  # a written card holds the values of all passes
+    *[("on", pass_) for pass_ in "vdg"],  # ink on the chip of the pass at work
+    *[("ink", f"{pass_}-tint") for pass_ in "vdg"],
+    ("ink", "mark"), ("surface", "ink"), ("on", "focus"), ("ink", "line"), ("soft", "v-tint"), ("soft", "d-tint"), ("soft", "g-tint"),
+]  # fmt: skip
+LINES = [("wire", "surface"), ("wire", "raised"), ("focus", "surface"), ("focus", "sunken"), *[(p, "surface") for p in "vdg"]]
+
+
+def luminance(colour):
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a, b):
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_instrument_itself():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the well-known grey that just fails
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("ink", "ground"), TEXT)
+def test_text_can_be_read(side, ink, ground):
+    found = contrast(palette()[ink][SIDES[side]], palette()[ground][SIDES[side]])
+    assert found >= 4.5, f"{ink} on {ground}, {side}: {found:.2f}"
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("line", "ground"), LINES)
+def test_lines_can_be_seen(side, line, ground):
+    found = contrast(palette()[line][SIDES[side]], palette()[ground][SIDES[side]])
+    assert found >= 3, f"{line} on {ground}, {side}: {found:.2f}"
+
+
+def test_every_colour_has_a_light_and_a_dark_form_in_one_place():
+    sheet = asset("stepper.css")
+    first_block = sheet[: sheet.index("}")]
+    assert len(palette()) == len(re.findall(r"light-dark\(#", first_block)) == len(re.findall(r"light-dark\(#", sheet)) >= 15
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b", sheet[sheet.index("}") :]), "a colour stands outside the table"
+
+
+def test_the_passes_have_the_agreed_colours():
+    assert [palette()[p] for p in "vdg"] == [("#0072b2", "#56b4e9"), ("#b34700", "#f0a35e"), ("#7a3e9d", "#d7a5ee")]
+
+
+def test_hue_never_stands_alone():
+    """Each pass has its own dash, and nothing marks it by colour only."""
+    sheet = asset("stepper.css")
+    dashes = {p: re.search(rf'data-now="{p}"\] \{{[^}}]*?(--mg-dash: ([^;]+))?; \}}', sheet)[2] for p in "vdg"}
+    assert len(set(dashes.values())) == 3
+    assert "stroke-dasharray: 6 4" in re.search(r"\.mg-node\.mg-read \.mg-card \{[^}]*\}", sheet)[0]
+    assert "outline: 2px solid" in re.search(r"td\.mg-write \{[^}]*\}", sheet)[0] and "font-weight: 700" in sheet

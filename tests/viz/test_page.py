@@ -1,0 +1,275 @@
+"""The page, the frame, the still and the widget, as documents: self-contained, escaped, the same every time."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from trace_samples import HOSTILE, all_samples
+
+import viz
+from viz.layout import measure
+from viz.page import asset, compact, embed, plain_table, text_table
+from viz.reading import TraceError
+
+SVG = "{http://www.w3.org/2000/svg}"
+STEPPER = Path(viz.__file__).parent / "static" / "stepper.js"
+
+
+class Elements(HTMLParser):
+    """All elements of a document, with their attributes and the text directly inside them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.inside = [], False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append([tag, dict(attrs), ""])
+        self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.found[-1][2] += data
+
+    def all(self, tag):
+        return [(attrs, text) for name, attrs, text in self.found if name == tag]
+
+
+@pytest.mark.parametrize("name", all_samples())
+def test_the_page_asks_nobody_for_anything(name):
+    page = viz.to_html(all_samples()[name])
+    namespaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
+    assert set(re.findall(r"https?://[^\s\"'<>`]+", page)) <= namespaces
+    elements = Elements(page)
+    assert {tag for tag, _, _ in elements.found} & {"img", "iframe", "object", "embed", "base", "form"} == set()
+    assert [attrs["href"] for attrs, _ in elements.all("link")] == ["data:,"]
+    assert all("src" not in attrs for _, attrs, _ in elements.found)
+    assert "@import" not in page and "url(" not in page and not re.search(r"\bimport\s*[({\"']|\bfetch\(|XMLHttpRequest", page)
+
+
+@pytest.mark.parametrize("name", ["seed", "hostile"])
+def test_the_policy_allows_this_script_and_this_style_and_nothing_else(name):
+    elements = Elements(viz.to_html(all_samples()[name]))
+    policy = next(attrs["content"] for attrs, _ in elements.all("meta") if attrs.get("http-equiv") == "Content-Security-Policy")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    digest = lambda text: f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    (style,) = [text for _, text in elements.all("style")]
+    (script,) = [text for attrs, text in elements.all("script") if attrs["type"] == "module"]
+    assert rules["default-src"] == "'none'" and rules["script-src"] == digest(script) and rules["style-src"] == digest(style)
+    assert all("style" not in attrs and not any(a.startswith("on") for a in attrs) for _, attrs, _ in elements.found)
+
+
+def test_no_text_of_the_trace_becomes_markup():
+    page = viz.to_html(all_samples()["hostile"])
+    elements = Elements(page)
+    assert [tag for tag, _, _ in elements.found].count("script") == 2 and not elements.all("img") and not elements.all("svg")
+    (data,) = [text for attrs, text in elements.all("script") if attrs.get("id") == "trace"]
+    assert json.loads(data)["title"] == HOSTILE, "the text itself arrives unharmed"
+    assert elements.all("title")[0][1] == HOSTILE
+
+    still = ET.fromstring(viz.to_svg(all_samples()["hostile"], 1))
+    assert {e.tag.removeprefix(SVG) for e in still.iter()} <= {"svg", "title", "style", "rect", "text", "tspan", "g", "path", "circle"}
+
+    frame = Elements(viz.iframe(all_samples()["hostile"])._repr_html_())
+    assert not frame.all("img") and not frame.all("svg") and len(frame.all("script")) == 1
+
+
+def test_json_inside_a_script_cannot_end_it():
+    text = embed({"a": "</script><!--\u2028\u2029", "b": [1.5, "é"]})
+    assert "<" not in text and "\u2028" not in text and "\u2029" not in text
+    assert json.loads(text) == {"a": "</script><!--\u2028\u2029", "b": [1.5, "é"]}
+    with pytest.raises(ValueError):
+        embed({"a": float("nan")})
+
+
+def test_title_and_step_are_as_asked():
+    page = viz.to_html(all_samples()["seed"], title="A < B", step=12)
+    assert "<title>A &lt; B</title>" in page and '{"step":12,"heading":true}' in page
+    assert viz.to_html(all_samples()["seed"]) == viz.to_html(all_samples()["seed"])
+
+
+@pytest.mark.parametrize("make", [viz.to_html, viz.to_svg, viz.iframe, viz.show])
+def test_what_is_no_trace_is_refused(make):
+    with pytest.raises(TraceError, match=r"reads minigrad\.trace/1"):
+        make({"schema": "minigrad.trace/7"})
+
+
+def test_the_plain_table_holds_every_final_value_and_leaves_the_rest_empty():
+    rows = [line.split("<td>") for line in plain_table(all_samples()["seed"]).split("<tr>")[2:]]
+    assert [re.sub("<.*", "", cell) for cell in rows[1][1:]] == ["input", "5", "0", "1.716"]
+    constants = plain_table(all_samples()["constants"])
+    assert "<tr><th>c1</th><td>const</td><td>3</td><td></td><td></td></tr>" in constants, "not computed is empty, not 0"
+
+
+def test_the_cell_output_begins_with_the_table_and_holds_the_whole_page():
+    frame = viz.iframe(all_samples()["seed"], 12)
+    bundle = frame._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(frame) == text_table(all_samples()["seed"]) and "1.716" in bundle["text/plain"]
+    assert bundle["text/html"].index("<table>") < bundle["text/html"].index("<iframe")
+    ((attributes, _),) = Elements(bundle["text/html"]).all("iframe")
+    assert attributes["sandbox"] == "allow-scripts" and attributes["srcdoc"].startswith("<!DOCTYPE html>")
+    assert '"step":12' in attributes["srcdoc"] and html.escape(attributes["srcdoc"], quote=True) in bundle["text/html"]
+    assert frame._repr_mimebundle_() == bundle
+
+
+# ---- the still
+
+
+@pytest.mark.parametrize("name", all_samples())
+def test_every_state_of_every_sample_is_well_formed_svg(name):
+    sample = all_samples()[name]
+    count = len(sample["steps"])
+    for k in sorted({0, 1, count // 2, count - 1, count}):
+        picture = ET.fromstring(viz.to_svg(sample, k))
+        assert picture.tag == SVG + "svg" and f"step {k} of {count}" in picture.find(SVG + "title").text
+
+
+def texts(picture):
+    return ["".join(t.itertext()) for t in picture.iter(SVG + "text")]
+
+
+def test_the_still_shows_the_state_and_marks_what_is_read_and_written():
+    sample = all_samples()["seed"]
+    last, empty, middle = (ET.fromstring(viz.to_svg(sample, k)) for k in (None, 0, 12))
+    assert {"11.65", "5.5", "1.716"} <= set(texts(last)) and not {"11.65", "5.5"} & set(texts(empty))
+    card = {g.find(SVG + "title").text: g for g in middle.iter(SVG + "g") if g.find(SVG + "title") is not None}
+    assert any(r.get("stroke-dasharray") == "6 4" and "sd" in r.get("class").split() for r in card["x2"].iter(SVG + "rect"))
+    assert any(r.get("stroke-width") == "3.4" and "td" in r.get("class").split() for r in card["v4 = sin x2"].iter(SVG + "rect"))
+    assert [t.text for t in card["v4 = sin x2"].iter(SVG + "text") if t.get("font-weight") == "700"] == ["0"]
+    lit = [p for p in middle.iter(SVG + "path") if p.get("class") == "sd"]
+    assert [p.get("stroke-dasharray") for p in lit] == ["10 5"]
+
+
+def test_every_colour_class_of_a_still_is_in_its_stylesheet():
+    for k in (5, 12, 23):
+        picture = ET.fromstring(viz.to_svg(all_samples()["seed"], k))
+        used = {name for e in picture.iter() if e is not picture for name in e.get("class", "").split()}
+        sheet = picture.find(SVG + "style").text
+        assert used and {name for name in used if f".{name}{{" not in sheet} == set()
+
+
+def test_adjoint_edges_point_backwards():
+    sample = all_samples()["seed"]
+    shown = viz.layout.with_layout(sample)
+    step = sample["steps"][-1]
+    start = shown["layout"]["edges"][step["edges"][0]]["points"][0]
+    tips = [p.get("d") for p in ET.fromstring(viz.to_svg(sample)).iter(SVG + "path") if p.get("class") == "fg"]
+    assert tips == [f"M{start[0]:g} {start[1]:g}l10 -4.5v9z"]
+
+
+def test_a_step_that_does_not_exist_is_refused():
+    for step in (-1, 24):
+        with pytest.raises(ValueError, match="the states 0 to 23"):
+            viz.to_svg(all_samples()["seed"], step)
+
+
+# ---- both sides of one rule
+
+
+def test_python_and_javascript_draw_with_the_same_measures():
+    script = asset("stepper.js")
+    for name in ("HEAD", "CAPTION", "ROW", "SIDE"):
+        assert int(re.search(rf"\b{name} = (\d+)[,;]", script)[1]) == getattr(measure, name)
+
+
+@pytest.mark.parametrize("name", ["stepper.js", "stepper.css"])
+def test_a_page_holds_the_same_code_with_less_white(name):
+    """What is left out is indentation, empty lines and lines of comment; no text literal spans lines, so none can be touched."""
+    assert all(line.count("`") % 2 == 0 for line in asset("stepper.js").splitlines())
+    lines = re.sub(r"(?s)/\*\*?.*?\*/", "", asset(name)).splitlines()
+    code = [line.strip() for line in lines if line.strip() and not line.strip().startswith("//")]
+    kept = [line.strip() for line in re.sub(r"(?s)/\*.*?\*/", "", compact(name)).splitlines() if line.strip()]
+    assert kept == code and len(compact(name)) < 0.97 * len(asset(name))
+
+
+def test_the_stepper_imports_nothing_and_writes_no_markup():
+    script = STEPPER.read_text()
+    assert not re.search(r"^\s*import\b|\bimport\(|\brequire\(", script, re.M)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", re.sub(r"//.*", "", script))
+    assert re.search(r"^export default \{ render \};", script, re.M)
+
+
+# ---- the widget, and which form is shown
+
+
+def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
+    traitlets = pytest.importorskip("traitlets")
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    sample = all_samples()["seed"]
+    stepper = viz.Stepper(sample, step=3)
+    assert stepper.step == 3 and stepper.trace["layout"] and "layout" not in sample
+    assert repr(stepper) == text_table(sample), "no memory address: the same text in every run"
+    data, _ = stepper._repr_mimebundle_()
+    assert data["text/plain"] == repr(stepper) and data["text/html"] == viz.iframe(sample, 3)._repr_html_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert {"trace", "step"} <= set(stepper.keys)
+    with pytest.raises(traitlets.TraitError, match="the states 0 to 23"):
+        stepper.step = 24
+    stepper.trace = all_samples()["square"]
+    assert stepper.step == 0 and stepper.trace["layout"]
+    with pytest.raises(TraceError):
+        stepper.trace = {"schema": "other"}
+    stepper.close()
+
+
+def test_viz_works_without_the_widgets_packages():
+    """`import viz` and everything but the widget, where anywidget is not installed; and the widget says what to do."""
+    program = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"anywidget", "traitlets", "ipywidgets", "IPython", "graphviz", "matplotlib"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+sys.path.insert(0, sys.argv[1])
+import viz
+from trace_samples import seed
+assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed()) and type(viz.show(seed())).__name__ == "Frame"
+try:
+    viz.Stepper
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(Path(__file__).parent)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert 'pip install "minigrad[viz]"' in done.stdout and "'anywidget'" in done.stdout
+
+
+def test_show_takes_a_trace_or_a_function_and_says_what_else_is_wrong():
+    assert type(viz.show(all_samples()["seed"])).__name__ == "Frame", "no kernel runs here"
+    with pytest.raises(TypeError, match="holds its own inputs"):
+        viz.show(all_samples()["seed"], 2.0)
+    with pytest.raises(TypeError, match="got float"):
+        viz.show(1.5)
+
+
+def test_show_runs_a_function_under_observation():
+    shown = viz.show(lambda x1, x2: x1 * x2 + x1, 2.0, 5.0, mode="reverse", title="mine")
+    final = {(n, c): v for s in shown.trace["steps"] for n, c, v in s["writes"]}
+    assert final["x1", "g"] == 6.0 and final["x2", "g"] == 2.0 and shown.trace["title"] == "mine"
+    assert [c["key"] for c in shown.trace["columns"]] == ["v", "g"]
+
+
+def test_in_a_kernel_show_returns_the_widget(monkeypatch):
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    monkeypatch.setattr("viz.display._kernel_runs", lambda: True)
+    stepper = viz.show(all_samples()["seed"], step=5)
+    assert isinstance(stepper, viz.Stepper) and stepper.step == 5
+    stepper.close()
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Steper'"):
+        _ = viz.Steper

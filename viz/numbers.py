@@ -1,0 +1,93 @@
+"""How a number becomes text in every picture.
+
+After reading this file you know why 11.6520711… is shown as "11.65" in the graph, the table, the static SVG and the widget alike: one
+rule, four significant digits (six from a thousand on), written once here and once in ``static/stepper.js``; a browser test holds the two
+together.
+
+Values arrive in the Trace's form: a JSON number, ``true``/``false``, the words ``"nan"``, ``"inf"`` and ``"-inf"``, a complex pair
+``{"re", "im"}``, or an array's summary ``{"shape", "dtype", "sample", "min", "max", "norm"}``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+_WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
+
+
+def short(value: Any) -> str:
+    """Text of a Trace value: 4 significant digits, 6 from 1,000 to a million; arrays in the compact form of :func:`inline`.
+
+    Whole numbers below a million are shown in full; magnitudes below 1e-4, or of a million and more, get an exponent ("1.234e−7").
+    A tie is rounded away from zero, as JavaScript's ``toExponential`` does.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _WORDS.get(value, value)
+    if isinstance(value, dict):
+        return _complex(value) if "re" in value else inline(value)
+    if value is None:
+        return ""
+    number = float(value)
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else ("∞" if number > 0 else "−∞")
+    if number == 0:
+        return "0"
+    sign = "−" if number < 0 else ""
+    if number == int(number) and abs(number) < 1e6:
+        return sign + str(abs(int(number)))
+    exact = abs(Decimal(number))
+    exponent = exact.adjusted()
+    digits = 6 if 3 <= exponent < 6 else 4
+    rounded = exact.quantize(Decimal(1).scaleb(exponent - digits + 1), rounding=ROUND_HALF_UP)
+    exponent = rounded.adjusted()  # 9.9996 rounds up to 10.00: one place more
+    if -4 <= exponent < 6:
+        text = format(rounded, "f")
+        return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    mantissa = format(rounded.scaleb(-exponent), "f").rstrip("0").rstrip(".")
+    return f"{sign}{mantissa}e{'−' if exponent < 0 else ''}{abs(exponent)}"
+
+
+def _complex(value: dict[str, Any]) -> str:
+    imaginary = short(value["im"])
+    joint = " − " if imaginary.startswith("−") else " + "
+    return f"{short(value['re'])}{joint}{imaginary.removeprefix('−')}i"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """``[2, 3]`` as "2×3"; the empty shape of a scalar as the empty string."""
+    return "×".join(str(n) for n in shape)
+
+
+def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
+    """Row-major numbers with the brackets of their shape: [1, 2, 3, 4] of shape (2, 2) is "[[1, 2], [3, 4]]"."""
+    if not shape:
+        return short(sample[0])
+    if len(shape) == 1:
+        return "[" + ", ".join(short(v) for v in sample) + "]"
+    stride = math.prod(shape[1:])
+    return "[" + ", ".join(_nested(sample[i * stride : (i + 1) * stride], shape[1:]) for i in range(shape[0])) + "]"
+
+
+def inline(value: dict[str, Any], most: int = 4) -> str:
+    """An array's summary in one short line: every element when there are at most ``most``, else its shape and the first three."""
+    shape, sample = value.get("shape", []), value.get("sample", [])
+    size = math.prod(shape)
+    if size == len(sample) and size <= most:
+        return _nested(sample, shape) if size else f"[ ] {shape_text(shape)}".strip()
+    head = ", ".join(short(v) for v in sample[:3])
+    return f"{shape_text(shape)} [{head}, …]"
+
+
+def brief(value: Any, most: int = 18) -> str:
+    """As :func:`short`, but for a node's card: an array too long for it is shown by its range, "−1.2 … 3.4"."""
+    text = short(value)
+    if len(text) <= most or not isinstance(value, dict) or "re" in value:
+        return text
+    if "min" in value and "max" in value:
+        return f"{short(value['min'])} … {short(value['max'])}"
+    return shape_text(value.get("shape", []))

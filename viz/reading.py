@@ -1,0 +1,147 @@
+"""Reading a Trace: the few questions that every picture asks of it.
+
+After reading this file you know what a picture needs beside the state at a step (that is ``minigrad.trace.state_at``): whether a document
+can be drawn at all, which column a step belongs to, and how a formula's tokens become a line of text. Nothing here differentiates: a
+picture shows what the document says. The document is described in ``minigrad/design/0002-trace.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from minigrad.trace.schema import SCHEMA, TraceError
+from viz.numbers import short
+
+COLUMN_OF_PHASE = {"primal": "v", "tangent": "d", "adjoint": "g", "accumulate": "g", "free": "g", "update": "v"}
+"""The column that a step of this phase belongs to when it writes nothing itself."""
+
+COMBINING = {"dot": "\u0307", "bar": "\u0304"}
+"""Accents of tangents and adjoints as combining characters, for plain text."""
+
+
+SPACED = frozenset("+−·/×@=→←≈<>≤≥≠") | {"+="}
+"""Operators that stand with spaces around them; all others (brackets, ∂, powers) are set tight."""
+
+
+def check(trace: Any) -> Mapping[str, Any]:
+    """Return ``trace`` if a picture can be drawn of it.
+
+    This asks less than :func:`minigrad.trace.validate`: a wrong engine's Trace, such as a student's with a bug in it, is to be seen too.
+
+    Raises:
+        TraceError: another schema, a missing part, or a reference to a node or edge that does not exist; the message names the place.
+    """
+    if not isinstance(trace, Mapping):
+        raise TraceError(f"a Trace is a dict (the JSON object {SCHEMA}), but got {type(trace).__name__}")
+    if trace.get("schema") != SCHEMA:
+        raise TraceError(f"this viewer reads {SCHEMA}, but the document says schema = {trace.get('schema')!r}")
+    for part in ("nodes", "edges", "columns", "steps"):
+        if not isinstance(trace.get(part), list):
+            raise TraceError(f"the Trace has no list {part!r}; see minigrad/design/0002-trace.md for the document's form")
+    try:
+        nodes = {n["id"] for n in trace["nodes"] if isinstance(n["label"]["base"], str)}
+        edges = {e["id"] for e in trace["edges"]}
+        columns = {c["key"] for c in trace["columns"]}
+        for edge in trace["edges"]:
+            _known(edge["src"], nodes, f"edge {edge['id']!r}: src")
+            _known(edge["dst"], nodes, f"edge {edge['id']!r}: dst")
+        for k, step in enumerate(trace["steps"], 1):
+            _known(step["node"], nodes, f"step {k}: node")
+            for edge in step["edges"]:
+                _known(edge, edges, f"step {k}: edge")
+            for node, column, *_ in [*step["reads"], *step["writes"]]:
+                _known(node, nodes, f"step {k}: node")
+                _known(column, columns, f"step {k}: column")
+    except (KeyError, TypeError, ValueError) as problem:
+        if isinstance(problem, TraceError):
+            raise
+        raise TraceError(f"the Trace is malformed: {type(problem).__name__} {problem}") from problem
+    return trace
+
+
+def _known(name: Any, known: Iterable[Any], where: str) -> None:
+    if name not in known:
+        raise TraceError(f"{where} {name!r} does not exist in this Trace")
+
+
+def column_of(step: Mapping[str, Any]) -> str:
+    """The column (v, d or g) that gives a step its colour and dash: that of its first write, else that of its phase."""
+    writes = step.get("writes") or []
+    return writes[0][1] if writes else COLUMN_OF_PHASE.get(step.get("phase", ""), "v")
+
+
+class Run(NamedTuple):
+    """A piece of a line of mathematics: its text, whether it is slanted, and its level (0 baseline, -1 subscript, 1 superscript)."""
+
+    text: str
+    italic: bool = False
+    level: int = 0
+
+
+def symbol_runs(label: Mapping[str, Any]) -> list[Run]:
+    """A symbol such as v̇₃ as runs. The accent goes on the first letter."""
+    base = str(label.get("base", ""))
+    runs = [Run(base[:1] + COMBINING.get(label.get("accent", ""), "") + base[1:], italic=True)]
+    if label.get("sub"):
+        runs.append(Run(str(label["sub"]), level=-1))
+    if label.get("sup"):
+        runs.append(Run(str(label["sup"]), level=1))
+    return runs
+
+
+def runs(tokens: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """A formula's tokens on one line: fractions become a/b, roots √(…)."""
+    out: list[Run] = []
+    line = list(tokens)
+    for i, token in enumerate(line):
+        kind = token.get("t")
+        if kind == "sym":
+            out += symbol_runs(token)
+        elif kind == "num":
+            out.append(Run(short(token["value"])))
+        elif kind == "op":
+            text = str(token.get("text", ""))
+            out.append(Run(f" {text} " if text in SPACED else ", " if text == "," else text))
+        elif kind == "fn":
+            out.append(Run(str(token.get("text", "")) + ("" if i + 1 == len(line) or line[i + 1].get("text") == "(" else "\u2009")))
+        elif kind == "frac":
+            out += [*_grouped(token["num"]), Run("/"), *_grouped(token["den"])]
+        elif kind == "sup":
+            out += _grouped(token["base"]) + [Run(r.text, r.italic, 1) for r in runs(token["exp"])]
+        elif kind == "sqrt":
+            out += [Run("√"), *_grouped(token["of"])]
+        else:
+            out.append(Run(str(token.get("text", ""))))
+    return out
+
+
+def _grouped(tokens: list[Mapping[str, Any]]) -> list[Run]:
+    inner = runs(tokens)
+    single = len(tokens) == 1 or (len(tokens) == 2 and tokens[0].get("text") == "∂")
+    return inner if single else [Run("("), *inner, Run(")")]
+
+
+def plain(pieces: Iterable[Run]) -> str:
+    """Runs as plain text, v1 for v₁ and x^2 for x²."""
+    return "".join(("^" if r.level > 0 else "") + r.text for r in pieces).replace("\u2009", " ").strip()
+
+
+def heading_runs(node: Mapping[str, Any]) -> list[Run]:
+    """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input."""
+    head = symbol_runs(node["label"])
+    expression = runs(node.get("expr") or [])
+    full = [*head, Run(" = "), *expression] if expression else head
+    if sum(len(r.text) for r in full) <= 30:
+        return full
+    return [*head, Run(" = "), Run(str(node.get("op") or "…"))]
+
+
+def caption(node: Mapping[str, Any]) -> str:
+    """The small second line of a card: the user's own name for the value, and the shape and dtype of an array."""
+    label = plain(symbol_runs(node["label"]))
+    name = str(node.get("name") or "")
+    parts = [name if len(name) <= 22 else name[:21] + "…"] if name and name != label else []
+    if node.get("shape"):
+        parts.append(f"{'×'.join(map(str, node['shape']))} {node.get('dtype', '')}".strip())
+    return " · ".join(parts)
