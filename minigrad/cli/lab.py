@@ -64,12 +64,16 @@ def course_files(lessons: Path) -> list[Path]:
 
 
 def copy_course(lessons: Path, folder: Path) -> tuple[list[Path], list[Path]]:
-    """Copies the course into `folder` and never over a file; returns the relative paths copied, and those kept because they differ."""
+    """Copies the student's edition of the course into `folder`, and never over a file.
+
+    Returns the relative paths that were copied, and those that were kept because they differ.
+    """
+    student_file = importlib.import_module("lessons.edition").student_file  # by name: the engine's package does not depend on the course
     copied, kept = [], []
     for path in course_files(lessons):
         ours, theirs = lessons / path, folder / path
         theirs.parent.mkdir(parents=True, exist_ok=True)
-        content = ours.read_bytes()
+        content = student_file(ours)
         try:
             with theirs.open("xb") as file:  # x: fails where anything is there already
                 file.write(content)
@@ -95,11 +99,11 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
         return 1
     if copied:
         print(f"copied {len(copied)} file(s) of the course to {folder}")
-    for path in kept:
-        print(f"kept your {folder / path}: it differs from the course's (rename it to get a fresh copy)")
+    if kept:
+        print(f"kept what you have changed in {folder}: {', '.join(map(str, kept))} (rename a file to get a fresh copy)")
     first = f"/lab/tree/{_notebooks()[0].name}" if copied else "/lab"
     arguments = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url={first}", *QUIET]
-    if hasattr(os, "geteuid") and os.geteuid() != 0:
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]))
     print(f"starting JupyterLab in {folder.resolve()} (Ctrl-C stops it)", flush=True)
@@ -116,16 +120,18 @@ def check() -> int:
     notebooks = _notebooks()
     if not notebooks:
         return 1
-    lesson = notebooks[0]
     nbformat, nbclient = importlib.import_module("nbformat"), importlib.import_module("nbclient")
     exceptions = importlib.import_module("nbclient.exceptions")
-    notebook = nbformat.read(lesson, as_version=4)
     with tempfile.TemporaryDirectory(prefix="minigrad-check-") as folder:
         copy_course(LESSONS, Path(folder))
+        lesson = Path(folder, notebooks[0].name)
+        notebook = nbformat.read(lesson, as_version=4)
         # The kernel keeps its notes here too: nothing of the user's is read or written.
         for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
             os.environ[variable] = str(Path(folder, f".{variable.lower()}"))
-        client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}})
+        client = nbclient.NotebookClient(
+            notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}, extra_arguments=["--log-level=ERROR"]
+        )
         print(f"{lesson.name}: running its cells", flush=True)
         try:
             client.execute()

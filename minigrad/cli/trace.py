@@ -1,6 +1,7 @@
 """`minigrad trace`: differentiate a formula and show every step, as text, JSON, a picture or a page."""
 
 import argparse
+import io
 import json
 import math
 import sys
@@ -67,7 +68,8 @@ def main(argv: list[str]) -> int:
     argv = [f" {word}" if word[:1] == "-" and word[1:2] not in ("-", "", "h", "o") else word for word in argv]
     options = _parser().parse_intermixed_args(argv)
     try:
-        text = _render(_trace(options), _format(options), options)
+        format = _format(options)
+        text = _render(_trace(options), format)
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
         return 2
@@ -75,6 +77,9 @@ def main(argv: list[str]) -> int:
         complain(str(error))
         return 1
     if options.output in (None, "-"):
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without our letters shows ?, a document is always UTF-8
+            errors, encoding = ("replace", None) if format == "text" else (None, "utf-8")
+            sys.stdout.reconfigure(errors=errors, encoding=encoding)
         sys.stdout.write(text)
         sys.stdout.flush()
         return 0
@@ -111,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _format(options: argparse.Namespace) -> str:
     ending = Path(options.output or "").suffix.removeprefix(".")
-    return options.format or (ending if ending in FORMATS else "text")
+    return str(options.format or (ending if ending in FORMATS else "text"))
 
 
 def _trace(options: argparse.Namespace) -> dict[str, Any]:
@@ -294,7 +299,7 @@ def _reason(operation: str, column: str) -> str:
     return DOMAINS.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
 
 
-def _render(trace: dict[str, Any], format: str, options: argparse.Namespace) -> str:
+def _render(trace: dict[str, Any], format: str) -> str:
     if format == "json":
         text = json.dumps(trace, ensure_ascii=False, indent=1)
     elif format == "text":

@@ -1,0 +1,1 @@
+"""Times minigrad against what a user would pick instead: `python -m benchmarks`."""

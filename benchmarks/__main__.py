@@ -1,0 +1,52 @@
+"""`python -m benchmarks [NAME ...]`: runs the workloads, prints a table, and keeps the figures.
+
+The number of threads is a matter of environment variables that the linear-algebra libraries read when they are loaded. They are set here,
+before anything is imported that might load one.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", metavar="NAME", nargs="*", help="workloads to run (default: all)")
+    parser.add_argument("--list", action="store_true", help="name the workloads and stop")
+    parser.add_argument("--repeat", type=int, default=30, metavar="N", help="timed rounds of each workload (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of the numerical libraries (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    options = parser.parse_args(argv)
+    if options.repeat < 1 or options.threads < 1:
+        parser.error("--repeat and --threads are whole numbers from 1 on")
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        os.environ[variable] = str(options.threads)
+
+    from benchmarks import harness, machine, report, workloads
+
+    known = workloads.load()
+    if options.list:
+        for workload in known.values():
+            print(f"{workload.name:16}{workload.title}")
+        return 0
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        parser.error(f"there is no workload {unknown[0]}; there are {', '.join(known)}")
+    harness.set_torch_threads(options.threads)
+    facts = machine.describe(options.threads)
+    print(report.heading(facts))
+    results = []
+    for name in options.names or known:
+        result = harness.measure(known[name], options.repeat)
+        print(report.table([result]), flush=True)
+        results.append(result)
+    for path in report.write(options.out, facts, results):
+        print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""What all tests share: which parts of the machine a test needs, and what to do to get them."""
+
+import importlib.util
+import os
+import shutil
+
+import hypothesis
+import pytest
+
+# The same examples on every machine, and no failure because a busy machine was slow once.
+hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("minigrad")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def _gpu() -> bool:
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    import cupy
+
+    try:
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def _missing(marker: str) -> str | None:
+    """Why tests with this marker cannot run here and how to make them run, or None if they can."""
+    if marker == "oracle" and importlib.util.find_spec("torch") is None:
+        return 'PyTorch, the oracle, is not installed: pip install -e ".[oracle]" (its CPU build is enough)'
+    if marker == "browser" and CHROMIUM is None:
+        return "there is no Chromium: install Debian's package (apt-get install chromium), or put chromium on the PATH"
+    if marker == "gpu" and not _gpu():
+        return 'there is no CUDA device with CuPy: pip install -e ".[cuda12]" or ".[cuda13]" on a machine that has one'
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = {marker: _missing(marker) for marker in ("oracle", "browser", "gpu")}
+    for item in items:
+        for marker, reason in reasons.items():
+            if reason and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """The module torch, on one thread; tests that use it are marked `oracle`."""
+    module = pytest.importorskip("torch", reason=_missing("oracle") or "")
+    module.set_num_threads(1)
+    return module
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """The program that tests marked `browser` drive."""
+    return CHROMIUM or pytest.skip(_missing("browser") or "")
+
+
+@pytest.fixture(scope="session")
+def quiet_environment(tmp_path_factory) -> dict[str, str]:
+    """Environment variables for a child process that neither reads nor writes anything of the user's."""
+    home = tmp_path_factory.mktemp("home")
+    names = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "IPYTHONDIR",
+        "JUPYTERLAB_SETTINGS_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+    )
+    own = {name: str(home / name.lower()) for name in names}
+    return {**os.environ, **own, "HOME": str(home), "MPLCONFIGDIR": str(home / "matplotlib"), "PYTHONWARNINGS": ""}

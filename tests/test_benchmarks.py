@@ -1,0 +1,148 @@
+"""The benchmarks' own honesty: engines that disagree are not timed, and what is reported is what was measured."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import harness, report, workloads
+from benchmarks.workloads import network_2_25, scalar_chain
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def workload(first, second, tolerance=1e-9) -> harness.Workload:
+    # The names of modules that are always there stand for engines.
+    return harness.Workload("sum", "a sum", "one sum", {"json": lambda: first, "math": lambda: second}, tolerance)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: [np.array([1.0, 2.001])],
+        lambda: [np.array([1.0, np.nan])],
+        lambda: [np.array([1.0])],
+        lambda: [np.array([1.0, 2.0]), np.array(1.0)],
+        lambda: [],
+    ],
+    ids=["value", "nan", "shape", "one too many", "nothing"],
+)
+def test_engines_that_disagree_are_not_timed(wrong):
+    with pytest.raises(harness.DisagreementError, match="sum"):
+        harness.measure(workload(lambda: [np.array([1.0, 2.0])], wrong), repeat=1)
+
+
+def test_engines_take_turns_and_each_goes_first_in_turn():
+    calls = []
+
+    def engine(name):
+        def run():
+            calls.append(name)
+            return [np.array(1.0)]
+
+        return run
+
+    result = harness.measure(workload(engine("a"), engine("b")), repeat=4, warm_up=0)
+    assert calls == ["a", "b"] + ["a", "b", "b", "a"] * 2
+    assert {len(timing.seconds) for timing in result.timings.values()} == {4}
+
+
+def test_an_engine_that_is_not_installed_is_named_and_left_out(tmp_path):
+    peers = {"json": lambda: lambda: [np.array(1.0)], "no_such_engine": lambda: pytest.fail("was built")}
+    result = harness.measure(harness.Workload("one", "one", "one", peers, 0.0), repeat=2)
+    assert result.missing == ["no_such_engine"]
+    assert "no_such_engine | not installed" in report.table([result])
+
+
+def test_the_report_holds_the_figures(tmp_path):
+    timings = {
+        "minigrad": harness.Timing([0.001, 0.002, 0.003], [0.5, 0.25, 0.75]),
+        "torch": harness.Timing([0.002, 0.008, 0.004], [1.0] * 3),
+    }
+    result = harness.Result(scalar_chain.WORKLOAD, timings, [], 1e-15)
+    facts = {
+        "date": "today",
+        "cpu": "a cpu",
+        "cores": 2,
+        "threads": 1,
+        "load": 0.1,
+        "python": "3",
+        "versions": {"numpy": "2"},
+        "command": "c",
+    }
+    json_path, table_path = report.write(tmp_path / "new", facts, [result])
+    assert "| minigrad | 2.000 ms | 1.500 to 2.500 ms | 0.50 | 0.38 to 0.62 |" in table_path.read_text()
+    kept = json.loads(json_path.read_text())
+    assert kept["peers"]["minigrad"]["ratio_to_torch"] == {"lower_quartile": 0.375, "median": 0.5, "upper_quartile": 0.625}
+    assert kept["peers"]["torch"]["every_run_seconds"] == [0.002, 0.008, 0.004]
+    assert kept["cpu"] == "a cpu"
+
+
+@pytest.mark.parametrize("operations", [1, 2, 3, 10, 100])
+def test_the_chain_has_the_operations_that_it_claims(operations):
+    """Counted by an engine that only counts; and the derivative of a chain is the product of its links' derivatives."""
+
+    class Counter:
+        count = 0
+
+        def __mul__(self, other):
+            Counter.count += 1
+            return self
+
+        __add__ = __mul__
+
+    scalar_chain._chain(lambda x: x * 1, Counter(), operations)
+    assert Counter.count == operations
+    value, slope = scalar_chain.minigrad(operations)()
+    x, expected = scalar_chain.START, 1.0
+    for _ in range(operations // 3):
+        x, expected = 0.9 * np.sin(x) + 0.1, expected * 0.9 * np.cos(x)
+    for _ in range(operations % 3):
+        x, expected = np.sin(x), expected * np.cos(x)
+    assert value == pytest.approx(x, rel=1e-13)
+    assert slope == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_network_learns():
+    epoch = network_2_25.minigrad(points=200)
+    losses = [float(epoch()[0]) for _ in range(300)]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+@pytest.mark.oracle
+def test_the_network_is_the_same_in_both_engines(torch):
+    """Three epochs in float64, where rounding cannot hide a difference."""
+    ours, theirs = network_2_25.minigrad(100, np.float64), network_2_25.torch(100, np.float64)
+    for _ in range(3):
+        for a, b in zip(ours(), theirs(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-14)
+
+
+def test_every_workload_has_its_name_and_minigrad():
+    for name, found in workloads.load().items():
+        assert name == found.name
+        assert "minigrad" in found.peers
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "benchmarks", *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_command_measures_and_keeps_the_figures(tmp_path):
+    done = run("network_2_25", "--repeat", "2", "--threads", "2", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "network_2_25-threads2.json").read_text())
+    assert kept["threads"] == 2
+    assert kept["command"].startswith("python -m benchmarks network_2_25 --repeat 2")
+    assert len(kept["peers"]["minigrad"]["every_run_seconds"]) == 2
+    assert "network_2_25" in done.stdout
+
+
+def test_the_command_names_what_it_does_not_know():
+    done = run("no_such_workload")
+    assert done.returncode == 2
+    assert "scalar_chain" in done.stderr
+    assert {line.split()[0] for line in run("--list").stdout.splitlines()} == set(workloads.load())

@@ -1,0 +1,507 @@
+"""The command line as a user meets it: what it prints, what it refuses, and the exit status that a script relies on."""
+
+import importlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from minigrad.cli import COMMANDS, lab, main
+from minigrad.cli import trace as trace_command
+
+BAYDIN = ["log(x1) + x1*x2 - sin(x2)", "x1=2", "x2=5"]
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs a command in this process; returns (exit status, standard output, standard error)."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(list(arguments))
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def in_a_process(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "minigrad", *arguments], capture_output=True, text=True, **options)
+
+
+# ------------------------------------------------------------------------------------------------------------------ minigrad
+
+
+def test_help_shows_the_commands_and_examples_that_run(command):
+    status, out, _ = command("--help")
+    assert status == 0
+    assert all(name in out for name in COMMANDS)
+    examples = [line.split("minigrad ", 1)[1] for line in out.splitlines() if line.startswith("  minigrad trace")]
+    assert len(examples) >= 2
+
+
+def test_version_is_that_of_the_package(command):
+    import minigrad
+
+    assert command("--version") == (0, f"minigrad {minigrad.__version__}\n", "")
+
+
+def test_without_a_command_it_shows_help_and_fails(command):
+    status, out, error = command()
+    assert (status, out) == (2, "")
+    assert "minigrad trace" in error
+
+
+def test_an_unknown_command_gets_a_suggestion(command):
+    status, _, error = command("trase", "x", "x=1")
+    assert status == 2
+    assert "did you mean trace?" in error
+
+
+def test_python_m_is_the_same_command():
+    done = in_a_process("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("minigrad ")
+
+
+# ------------------------------------------------------------------------------------------------------------ minigrad trace
+
+
+def numbers(text: str) -> list[float]:
+    return [float(word) for word in re.findall(r"-?\d+\.?\d*(?:e[+-]\d+)?", text)]
+
+
+def last_writes(trace: dict) -> dict[tuple[str, str], float]:
+    return {(node, column): value for step in trace["steps"] for node, column, value in step["writes"]}
+
+
+def as_json(command, *arguments: str) -> dict:
+    status, out, error = command("trace", *arguments, "--format", "json")
+    assert (status, error) == (0, "")
+    return json.loads(out)
+
+
+def test_both_modes_by_default_with_the_derivatives_of_the_formula(command):
+    trace = as_json(command, *BAYDIN)
+    state = last_writes(trace)
+    (output,) = trace["outputs"]
+    x1, x2 = trace["inputs"]
+    assert state[output, "v"] == pytest.approx(math.log(2) + 10 - math.sin(5), rel=1e-15)
+    assert state[output, "d"] == pytest.approx(5.5, rel=1e-15)
+    assert state[x1, "g"] == pytest.approx(5.5, rel=1e-15)
+    assert state[x2, "g"] == pytest.approx(2 - math.cos(5), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("mode", "columns"), [("primal", {"v"}), ("forward", {"v", "d"}), ("reverse", {"v", "g"}), ("both", {"v", "d", "g"})]
+)
+def test_a_mode_computes_its_columns_and_no_other(command, mode, columns):
+    trace = as_json(command, *BAYDIN, "--mode", mode)
+    assert {column["key"] for column in trace["columns"]} == columns
+    assert {column for _, column in last_writes(trace)} == columns
+
+
+def test_seeds_are_the_tangents_of_the_inputs(command):
+    trace = as_json(command, *BAYDIN, "--mode", "forward", "--seed", "x1=3", "x2=-1")
+    assert last_writes(trace)[trace["outputs"][0], "d"] == pytest.approx(3 * 5.5 - (2 - math.cos(5)), rel=1e-14)
+    trace = as_json(command, *BAYDIN, "--mode", "forward", "--seed", "x2=1")
+    assert last_writes(trace)[trace["outputs"][0], "d"] == pytest.approx(2 - math.cos(5), rel=1e-15)
+
+
+def test_the_source_spans_are_the_sub_expressions(command):
+    trace = as_json(command, *BAYDIN)
+    code = trace["source"]["code"]
+    assert code == BAYDIN[0]
+    spans = {node["op"]: code[node["span"][1] : node["span"][3]] for node in trace["nodes"] if "span" in node}
+    assert spans["log"] == "log(x1)"
+    assert spans["mul"] == "x1*x2"
+    assert spans["sin"] == "sin(x2)"
+    assert spans["sub"] == code
+
+
+def test_the_inputs_have_the_names_of_the_formula(command):
+    trace = as_json(command, "rate*time", "time=2", "rate=3")
+    names = {node["id"]: node.get("name", node["id"]) for node in trace["nodes"]}
+    assert [names[node] for node in trace["inputs"]] == ["rate", "time"]
+
+
+def test_the_text_shows_both_traces(command):
+    status, out, _ = command("trace", *BAYDIN)
+    assert status == 0
+    found = numbers(out)
+    for expected in (math.log(2) + 10 - math.sin(5), 5.5, 2 - math.cos(5)):
+        assert pytest.approx(expected, rel=5e-4) in found  # four digits are shown
+
+
+def test_values_may_be_constants_and_options_may_stand_anywhere(command):
+    trace = as_json(command, "--mode", "primal", "sin(x)*y", "x=pi/6", "y=-1e1")
+    assert last_writes(trace)[trace["outputs"][0], "v"] == pytest.approx(-5, rel=1e-15)
+
+
+def test_a_formula_and_a_value_may_begin_with_a_minus(command):
+    trace = as_json(command, "-x*y", "x=-2", "y=3")
+    assert last_writes(trace)[trace["outputs"][0], "v"] == 6
+
+
+def test_arrays_reduced_to_a_number(command):
+    trace = as_json(command, "sum(x**2)", "x=[1, 2, 3]", "--mode", "reverse")
+    state = last_writes(trace)
+    assert state[trace["outputs"][0], "v"] == 14
+    assert state[trace["inputs"][0], "g"]["sample"] == [2, 4, 6]
+
+
+def test_arrays_in_forward_mode_need_no_reduction(command):
+    trace = as_json(command, "x**2", "x=[1, 2]", "--mode", "forward", "--seed", "x=[0, 1]")
+    assert last_writes(trace)[trace["outputs"][0], "d"]["sample"] == [0, 4]
+
+
+def test_a_float32_is_never_met(command):
+    trace = as_json(command, "log(2)*x/3", "x=0.1")
+    assert last_writes(trace)[trace["outputs"][0], "v"] == pytest.approx(math.log(2) * 0.1 / 3, rel=1e-15)
+    assert {node["dtype"] for node in trace["nodes"]} == {"float64"}
+
+
+def test_the_same_command_gives_the_same_bytes():
+    first, second = (in_a_process("trace", *BAYDIN, "--format", "json").stdout for _ in range(2))
+    assert first == second != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("t.json", "{"), ("t.svg", "<svg"), ("t.html", "<!doctype html"), ("t.txt", ""), ("no-ending", "")]
+)
+def test_the_ending_of_the_file_decides_the_format(command, tmp_path, name, begins):
+    assert command("trace", *BAYDIN, "-o", str(tmp_path / name)) == (0, "", "")
+    text = (tmp_path / name).read_text(encoding="utf-8")
+    assert text.lower().lstrip().startswith(begins)
+    if not begins:
+        assert text == command("trace", *BAYDIN)[1]
+
+
+def test_a_format_that_is_asked_for_wins_over_the_ending(command, tmp_path):
+    command("trace", *BAYDIN, "--format", "json", "-o", str(tmp_path / "t.html"))
+    assert json.loads((tmp_path / "t.html").read_text())["schema"] == "minigrad.trace/1"
+
+
+@pytest.mark.parametrize("format", ["text", "html"])
+def test_a_terminal_that_lacks_letters_gets_no_traceback(format):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-m", "minigrad", "trace", *BAYDIN, "--format", format], env=environment, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("?" if format == "text" else "−") in done.stdout.decode()
+
+
+WRONG = [
+    # arguments after `minigrad trace`, and what the message must say
+    (["x^2", "x=1"], ["  x^2\n   ^\n", "x**2"]),
+    (["x.y", "x=1"], ["  x.y\n  ^^^\n", "log(x)"]),
+    (["log(x)*y", "x=2"], ["no value for y", "y=2"]),
+    (["x*y*z", "y=2"], ["no value for x, z"]),
+    (["x", "x=1", "x=2"], ["x has two values"]),
+    (["x", "x=1", "y=2"], ["y is not a variable of x"]),
+    (["x", "x=1", "=2"], ["not a variable"]),
+    (["e*x", "x=1", "e=2"], ["e is not a variable", "constant"]),
+    (["x", "x"], ["'x' is not of the form NAME=VALUE"]),
+    (["x", "x="], ["x is not a number", "empty", "x=2"]),
+    (["x", "x=two"], ["x=two is not a number"]),
+    (["x", "x=1,5"], ["x is not a number"]),
+    (["x", "x=nan"], ["not a finite number"]),
+    (["x", "x=1e999"], ["not a finite number"]),
+    (["x", "x=1/0"], ["not a finite number"]),
+    (["sum(x)", "x=[1, [2]]"], ["differ"]),
+    (["sum(x)", "x=[1, true]"], ["true", "not a number"]),
+    (["sum(x)", "x=[1, 2"], ["not a list of numbers"]),
+    (["sum(x)", "x=[1, NaN]"], ["not a finite number"]),
+    (["sum(x)", "x=" + "[" * 50_000], ["not a list of numbers"]),
+    (["x", "x=" + "1" * 100_001], ["100,001 characters"]),
+    (["2*3"], ["no variable"]),
+    (["x*2", "x=[1,2]"], ["shape (2,)", "sum(...)", "--mode forward"]),
+    (["x", "x=1", "--mode", "reverse", "--seed", "x=1"], ["--seed", "--mode forward"]),
+    (["x", "x=1", "--seed", "y=1"], ["y is not a variable"]),
+    (["x", "x=1", "--seed", "x=1", "x=2"], ["x has two seeds"]),
+    (["sum(x)", "x=[1,2]", "--seed", "x=[1,2,3]"], ["shape (3,)", "shape (2,)"]),
+    (["x", "x=1", "--mode", "sideways"], ["sideways", "forward"]),
+    (["x", "x=1", "--format", "pdf"], ["pdf", "svg"]),
+    ([], ["FORMULA"]),
+    (["x", "x=1", "--colour"], ["--colour"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=[" ".join(arguments)[:40] for arguments, _ in WRONG])
+def test_wrong_use_is_explained_and_ends_with_2(command, arguments, says):
+    status, out, error = command("trace", *arguments)
+    assert (status, out) == (2, "")
+    for words in says:
+        assert words in error
+    assert "Traceback" not in error
+    assert len(error) < 2_000
+
+
+FAILS = [
+    # a computation without a finite result: what the message must say
+    (["log(x)", "x=-2"], ["log gives nan where x = -2", "  log(x)\n  ^^^^^^", "greater than 0"]),
+    (["1 + log(x1*x2)", "x1=-2", "x2=3"], ["log gives nan where", "= -6", "      ^^^^^^^^^^"]),
+    (["log(x)", "x=0"], ["log gives -inf where x = 0"]),
+    (["sqrt(x)", "x=-1"], ["sqrt gives nan where x = -1", "from 0 on"]),
+    (["1/x", "x=0"], ["gives inf where", "x = 0", "division by zero"]),
+    (["0/x", "x=0"], ["gives nan", "x = 0"]),
+    (["exp(x)", "x=1000"], ["exp gives inf where x = 1000", "too large"]),
+    (["x**0.5", "x=-4"], ["power gives nan where x = -4", "whole powers"]),
+    (["x**y", "x=0", "y=-1"], ["pow gives inf where x = 0, y = -1", "none below 0"]),
+    (["asin(x)", "x=2"], ["asin gives nan where x = 2", "from -1 to 1"]),
+    (["x*x", "x=1e200"], ["mul gives inf where x = 1e+200", "too large"]),
+    (["sum(log(x))", "x=[1, -1, 2]"], ["log gives [0, nan, 0.693147]", "x = [1, -1, 2]"]),
+    (["sqrt(x)", "x=0"], ["derivative is not", "--mode primal", "sqrt(x)\n  ^^^^^^^"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), FAILS, ids=[" ".join(arguments) for arguments, _ in FAILS])
+def test_a_computation_that_fails_names_operation_operand_and_value_and_ends_with_1(command, arguments, says):
+    status, out, error = command("trace", *arguments)
+    assert (status, out) == (1, "")
+    for words in says:
+        assert words in error
+
+
+def test_every_operation_that_a_hint_speaks_of_exists():
+    from minigrad.primitive import registry
+
+    assert set(trace_command.DOMAINS) <= set(registry)
+
+
+def test_a_derivative_that_is_not_asked_for_does_not_fail(command):
+    assert command("trace", "sqrt(x)", "x=0", "--mode", "primal")[0] == 0
+
+
+def test_shapes_that_do_not_fit_are_explained(command):
+    status, _, error = command("trace", "sum(x*y)", "x=[1,2,3]", "y=[1,2]")
+    assert status == 1
+    assert "(3,)" in error
+    assert "(2,)" in error
+
+
+def test_a_long_array_with_one_bad_value_out_of_sight_is_noticed(command):
+    values = [1.0] * 40 + [-1.0]
+    status, _, error = command("trace", "sum(log(x))", f"x={json.dumps(values)}")
+    assert status == 1
+    assert "log gives" in error
+
+
+def test_a_file_that_cannot_be_written_is_explained(command, tmp_path):
+    status, _, error = command("trace", *BAYDIN, "-o", str(tmp_path / "no" / "such" / "folder.svg"))
+    assert status == 1
+    assert "cannot write" in error
+
+
+def test_a_picture_without_its_package_says_what_to_install(command, monkeypatch):
+    def without_viz(name):
+        if name.startswith("viz"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(trace_command, "import_module", without_viz)
+    status, _, error = command("trace", *BAYDIN, "--format", "svg")
+    assert status == 2
+    assert 'pip install -e ".[viz]"' in error
+
+
+def test_a_reader_that_has_left_gets_no_traceback():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([sys.executable, "-m", "minigrad", "trace", "x", "x=1"], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+# -------------------------------------------------------------------------------------------------------------- minigrad lab
+
+
+def write_notebook(path: Path, *sources: str) -> None:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    cells = [nbformat.v4.new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(sources)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    folder = tmp_path / "lessons"
+    write_notebook(folder / "01_first.ipynb", "import minigrad as mg", "print(6 * 7)", "mg.tensor(2.0, dtype=mg.float64).log().item()")
+    write_notebook(folder / "02_second.ipynb", "print('second')")
+    (folder / "README.md").write_text("read me")
+    (folder / "data").mkdir()
+    (folder / "data" / "points.csv").write_text("1,2")
+    (folder / "__init__.py").write_text("")
+    (folder / "grading").mkdir()
+    (folder / "grading" / "check.py").write_text("")
+    (folder / ".ipynb_checkpoints").mkdir()
+    (folder / ".ipynb_checkpoints" / "01_first-checkpoint.ipynb").write_text("{}")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "x.pyc").write_bytes(b"")
+    return folder
+
+
+COPIED = ["01_first.ipynb", "02_second.ipynb", "README.md", "data/points.csv"]
+
+
+def test_the_course_is_copied_without_its_python_modules(course, tmp_path):
+    copied, kept = lab.copy_course(course, tmp_path / "mine")
+    assert [path.as_posix() for path in copied] == COPIED
+    assert kept == []
+    assert (tmp_path / "mine" / "data" / "points.csv").read_text() == "1,2"
+
+
+def test_a_student_gets_no_solution(course, tmp_path):
+    write_notebook(course / "03_third.ipynb", "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION")
+    lab.copy_course(course, tmp_path / "mine")
+    text = (tmp_path / "mine" / "03_third.ipynb").read_text()
+    assert "def f(x)" in text
+    assert "2 * x" not in text
+    assert lab.copy_course(course, tmp_path / "mine") == ([], [])
+
+
+def test_a_students_file_is_never_overwritten(course, tmp_path):
+    mine = tmp_path / "mine"
+    lab.copy_course(course, mine)
+    (mine / "01_first.ipynb").write_text("my work")
+    (mine / "README.md").unlink()
+    copied, kept = lab.copy_course(course, mine)
+    assert [path.name for path in copied] == ["README.md"]
+    assert [path.name for path in kept] == ["01_first.ipynb"]
+    assert (mine / "01_first.ipynb").read_text() == "my work"
+
+
+def test_a_folder_of_the_same_name_as_a_file_is_kept(course, tmp_path):
+    (tmp_path / "mine" / "README.md").mkdir(parents=True)
+    _, kept = lab.copy_course(course, tmp_path / "mine")
+    assert [path.name for path in kept] == ["README.md"]
+
+
+class Launched(Exception):
+    """JupyterLab would have started with these arguments."""
+
+
+@pytest.fixture
+def launched(course, monkeypatch):
+    """`minigrad lab` up to the start of JupyterLab: a function that returns JupyterLab's arguments."""
+    from jupyterlab.labapp import LabApp
+
+    def launch(arguments):
+        raise Launched(arguments)
+
+    monkeypatch.setattr(lab, "LESSONS", course)
+    monkeypatch.setattr(LabApp, "launch_instance", launch)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "theirs")
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+
+    def run(*arguments: str) -> list[str]:
+        with pytest.raises(Launched) as caught:
+            main(["lab", *arguments])
+        return caught.value.args[0]
+
+    return run
+
+
+def test_the_lab_starts_in_the_folder_and_passes_arguments_on(launched, tmp_path):
+    arguments = launched(str(tmp_path / "mine"), "--", "--no-browser", "--port=8890", "--", "x")
+    assert f"--ServerApp.root_dir={tmp_path / 'mine'}" in arguments
+    assert arguments[-4:] == ["--no-browser", "--port=8890", "--", "x"]
+    assert os.environ["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0] == "theirs"
+    assert (tmp_path / "mine" / "01_first.ipynb").exists()
+
+
+def test_the_first_time_opens_the_first_lesson_and_later_times_do_not(launched, tmp_path):
+    first = "--LabApp.default_url=/lab/tree/01_first.ipynb"
+    assert first in launched(str(tmp_path / "mine"))
+    assert first not in launched(str(tmp_path / "mine"))
+
+
+def test_the_default_folder_stands_where_the_user_is(launched, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    launched()
+    assert (tmp_path / "minigrad-course" / "01_first.ipynb").exists()
+
+
+@pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False)])
+def test_root_is_let_in_and_nobody_else_gets_the_flag(launched, tmp_path, monkeypatch, user, allowed):
+    monkeypatch.setattr(os, "geteuid", lambda: user, raising=False)
+    assert ("--allow-root" in launched(str(tmp_path / "mine"))) is allowed
+
+
+def test_what_was_kept_is_said(launched, tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "01_first.ipynb").write_text("my work")
+    launched(str(tmp_path / "mine"))
+    assert f"kept what you have changed in {tmp_path / 'mine'}: 01_first.ipynb (" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["lab"], ["lab", "--check"]])
+def test_without_jupyterlab_it_says_how_to_get_it(command, monkeypatch, arguments):
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    status, _, error = command(*arguments)
+    assert status == 1
+    assert 'pip install -e ".[lab]"' in error
+
+
+def test_a_file_in_the_place_of_the_folder_is_explained(command, course, monkeypatch, tmp_path):
+    monkeypatch.setattr(lab, "LESSONS", course)
+    (tmp_path / "file").write_text("")
+    status, _, error = command("lab", str(tmp_path / "file"))
+    assert status == 1
+    assert "cannot write" in error
+
+
+@pytest.fixture
+def check(quiet_environment):
+    """`minigrad lab --check` on a folder of lessons, in a process of its own."""
+
+    def run(lessons: Path) -> subprocess.CompletedProcess:
+        program = f"from minigrad.cli import lab\nlab.LESSONS = lab.Path({str(lessons)!r})\nraise SystemExit(lab.main(['--check']))"
+        return subprocess.run([sys.executable, "-c", program], env=quiet_environment, capture_output=True, text=True)
+
+    return run
+
+
+def test_check_prints_what_the_first_lesson_computes(check, course):
+    before = sorted(course.rglob("*"))
+    done = check(course)
+    assert done.returncode == 0, done.stderr
+    assert "42" in done.stdout
+    assert str(math.log(2))[:12] in done.stdout
+    assert "second" not in done.stdout
+    assert done.stderr == ""
+    assert sorted(course.rglob("*")) == before
+
+
+def test_check_fails_with_the_error_of_the_failing_cell(check, course):
+    write_notebook(course / "01_first.ipynb", "print('before')", "def f():\n    return 1 / 0\nf()", "print('after')")
+    done = check(course)
+    assert done.returncode == 1
+    assert "before" in done.stdout
+    assert "after" not in done.stdout
+    assert "code cell 2 failed with ZeroDivisionError: division by zero" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_check_fails_where_the_kernel_dies(check, course):
+    write_notebook(course / "01_first.ipynb", "import os; os._exit(1)")
+    done = check(course)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_check_of_the_course_prints_the_value_and_both_derivatives(quiet_environment):
+    done = in_a_process("lab", "--check", env=quiet_environment)
+    assert done.returncode == 0, done.stderr
+    for expected in (math.log(2) + 10 - math.sin(5), 5.5, 2 - math.cos(5)):
+        assert f"{expected:.6g}"[:6] in done.stdout
+
+
+def test_check_without_lessons_says_so(check, tmp_path):
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert "no lessons" in done.stderr

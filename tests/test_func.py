@@ -1,0 +1,294 @@
+"""mg.func: gradients, products and whole Jacobians as functions of functions. Nestings with vmap are tested in test_vmap.py."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, NonScalarError, ShapeError
+from minigrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+
+RNG = np.random.default_rng(11)
+
+
+def normal(*shape, dtype="float64"):
+    draw = RNG.normal(size=shape)
+    return mg.tensor((draw + 1j * RNG.normal(size=shape) if dtype.startswith("complex") else draw).astype(dtype))
+
+
+def close(a, b, tolerance=1e-9):
+    assert a.shape == b.shape
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def numeric(f, x, step=1e-3):
+    """The Jacobian by central differences of sixth order, in shape output.shape + x.shape."""
+    columns = []
+    for e in np.eye(x.numel()).reshape(-1, *x.shape):
+        d = lambda k, e=e: f(x + k * step * mg.tensor(e)) - f(x - k * step * mg.tensor(e))
+        columns.append((45 * d(1) - 9 * d(2) + d(3)) / (60 * step))
+    return mg.stack(columns, -1).reshape(*columns[0].shape, *x.shape)
+
+
+W = normal(4, 6)
+FUNCTIONS = {
+    "more outputs": lambda x: (W @ x.reshape(-1)).tanh()[:, None] * x.reshape(-1),
+    "fewer outputs": lambda x: (x.sin() * x.exp()).sum(0),
+    "one number": lambda x: (x**3).sum() * x[0, 0],
+    "linear": lambda x: 2 * x.T,
+    "constant": lambda x: mg.ones(2, dtype=mg.float64),
+    "empty": lambda x: x[:0] * 2,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_jacobians_of_both_modes_are_the_numeric_one(name):
+    f, x = FUNCTIONS[name], normal(2, 3)
+    expected = numeric(f, x)
+    close(jacrev(f)(x), expected)
+    close(jacfwd(f)(x), expected)
+    rows = [vjp(f, x)[1](mg.tensor(e))[0] for e in np.eye(f(x).numel()).reshape(-1, *f(x).shape)]
+    if rows:
+        close(jacrev(f)(x), mg.stack(rows).reshape(*f(x).shape, *x.shape), 1e-13)
+    assert jacrev(f)(x).requires_grad is False
+
+
+@pytest.mark.parametrize("outer", ["jacrev", "jacfwd"])
+@pytest.mark.parametrize("inner", ["jacrev", "jacfwd"])
+def test_second_derivatives_in_all_orders(outer, inner):
+    pick = {"jacrev": jacrev, "jacfwd": jacfwd}
+    f, x = FUNCTIONS["one number"], normal(2, 3)
+    close(pick[outer](pick[inner](f))(x), numeric(jacrev(f), x), 1e-8)
+    close(hessian(f)(x), numeric(jacrev(f), x), 1e-8)
+
+
+def test_nested_arguments_and_results():
+    """Jacobian[out][in], nested as the function's results and arguments are."""
+    p = {"w": normal(2, 3), "b": [normal(2)]}
+    x = normal(3)
+    f = lambda p, x: {"y": p["w"] @ x + p["b"][0], "z": (x.sum(), p["b"][0] ** 2)}
+    for make in (jacrev, jacfwd):
+        one = make(f)(p, x)
+        assert one["y"]["w"].shape == (2, 2, 3)
+        assert isinstance(one["y"]["b"], list)
+        assert one["z"][0]["w"].shape == (2, 3)
+        close(one["z"][1]["b"][0], mg.tensor(np.diag(2 * p["b"][0].numpy())))
+        both = make(f, argnums=(1, 0))(p, x)
+        close(both["y"][0], p["w"])
+        close(both["y"][1]["b"][0], mg.eye(2, dtype=mg.float64))
+        last = make(f, argnums=-1)(p, x)
+        close(last["z"][0], mg.ones(3, dtype=mg.float64))
+    h = hessian(lambda a, b: (a * b.sum() ** 2).sum(), argnums=(0, 1))(normal(2), normal(3))
+    assert [[block.shape for block in row] for row in h] == [[(2, 2), (2, 3)], [(3, 2), (3, 3)]]
+
+
+def test_extras():
+    """has_aux: results that are passed through, without history or tangents of the derivative."""
+    x = normal(3)
+    f = lambda x: ((x**2).sum(), {"twice": 2 * x, "name": "f"})
+    g, extras = grad(f, has_aux=True)(x)
+    close(g, 2 * x)
+    for made in (
+        extras,
+        value_and_grad(f, has_aux=True)(x)[0][1],
+        grad_and_value(f, has_aux=True)(x)[1][1],
+        vjp(f, x, has_aux=True)[2],
+        jvp(f, (x,), (x,), has_aux=True)[2],
+        jacrev(f, has_aux=True)(x)[1],
+        jacfwd(f, has_aux=True)(x)[1],
+        jacfwd(jacrev(f, has_aux=True), has_aux=True)(x)[1],
+    ):
+        close(made["twice"], 2 * x)
+        assert made["name"] == "f"
+        assert not made["twice"].requires_grad
+        assert not made["twice"].tangents
+        made["twice"].numpy()
+    with pytest.raises(TypeError, match="pair"):
+        grad(lambda x: x.sum(), has_aux=True)(x)
+
+
+def test_values_come_along():
+    x = normal(3)
+    f = lambda x: (x**3).sum()
+    value, g = value_and_grad(f)(x)
+    again, same = grad_and_value(f)(x)[::-1]
+    close(value, f(x))
+    close(again, value)
+    close(g, 3 * x**2)
+    close(same, g)
+    y, pull = vjp(lambda a, b: (a * b, a.sum()), x, 2 * x)
+    close(y[0], 2 * x**2)
+    close(pull((mg.ones_like(x), mg.tensor(1.0)))[0], 2 * x + 1)
+    close(pull(mg.ones_like(x), mg.tensor(0.0))[1], x)
+
+
+def test_arguments_may_be_numbers_and_arrays():
+    assert grad(lambda x: x**3)(2.0).item() == 12
+    assert jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.0))[1].item() == 5
+    close(jacrev(lambda x: x**2)(np.array([1.0, 3.0])), mg.tensor(np.diag([2.0, 6.0])))
+
+
+def test_complex_derivatives():
+    """Reverse mode pulls 1 (conjugate of the holomorphic derivative), forward mode pushes 1; real parts of results decide nothing silently."""
+    z = normal(3, dtype="complex128")
+    f = lambda z: z**2 + z.exp()
+    close(jacfwd(f)(z), mg.tensor(np.diag((2 * z + z.exp()).numpy())))
+    close(jacrev(f)(z), jacfwd(f)(z).conj())
+    close(grad(lambda z: (z.abs() ** 2).sum())(z), 2 * z)
+    with pytest.raises(NonScalarError, match="complex"):
+        grad(lambda z: z.sum())(z)
+
+
+def test_captured_tensors_are_constants_of_the_derivative_but_keep_their_own():
+    """A captured tensor that requires grad: the derivative is differentiable by it, and is no leaf's business otherwise."""
+    x, w = normal(3), normal(3).requires_grad_()
+    g = grad(lambda x: ((w * x) ** 2).sum())(x)
+    assert g.requires_grad
+    g.sum().backward()
+    close(w.grad, 4 * w.detach() * x)
+    jacobian = jacrev(lambda x: w * x)(x)
+    close(mg.autograd.grad(jacobian.sum(), w)[0], mg.ones_like(x))
+    forward = jacfwd(lambda x: w * x.sin())(x)
+    close(mg.autograd.grad(forward.sum(), w)[0], x.cos())
+    assert x.grad is None
+
+
+def test_arguments_with_history_stay_connected():
+    x = normal(3).requires_grad_()
+    y = jacrev(lambda z: z**3)(x * 2)
+    y.sum().backward()
+    close(x.grad, 2 * 6 * (2 * x.detach()))
+
+
+def test_perturbations_are_not_confused():
+    """d/dx (x · d/dy (x + y)) = 1, in all four mixtures of modes."""
+    forward = lambda f: lambda x: jvp(f, (x,), (mg.ones_like(x),))[1]
+    x = mg.tensor(3.0)
+    for outer, inner in itertools.product((grad, forward), repeat=2):
+        assert outer(lambda x, inner=inner: x * inner(lambda y: x + y)(mg.tensor(1.0)))(x).item() == 1
+        assert outer(lambda x, inner=inner: inner(lambda y: x * y)(x))(x).item() == 1
+
+
+def test_results_own_their_memory():
+    """No derivative hands out a cotangent, another derivative, or a read-only window."""
+    x, v = normal(3), normal(3)
+    _, pull = vjp(lambda a, b: a + b, x, x)
+    first, second = pull(v)
+    before = v.clone()
+    first.mul_(5)
+    close(v, before)
+    close(second, before)
+    grad(lambda x: x.sum())(x).add_(1)
+    ja, jb = jacrev(lambda a, b: a + b, argnums=(0, 1))(x, x)
+    ja.add_(1)
+    close(jb, mg.eye(3, dtype=mg.float64))
+    value, g = value_and_grad(lambda x: x[0])(x)
+    g.add_(1)
+    close(value, x[0])
+
+
+def test_inputs_are_untouched():
+    x = normal(3)
+    copy = x.clone()
+
+    def f(x):
+        y = x * 1
+        y[0] = 7.0
+        return (y * x).sum()
+
+    for call in (grad(f), hessian(f), lambda x: jvp(f, (x,), (x,))):
+        call(x)
+        close(x, copy)
+        assert x._version == 0
+        assert not x.requires_grad
+        assert x.grad is None
+
+
+def test_grad_works_under_no_grad():
+    x = normal(3)
+    with mg.no_grad():
+        close(grad(lambda x: (x**2).sum())(x), 2 * x)
+        close(hessian(lambda x: (x**3).sum())(x), mg.tensor(np.diag(6 * x.numpy())))
+    assert mg.is_grad_enabled()
+
+
+def test_linearize_runs_the_function_once():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return x.sin() * x
+
+    x = normal(4)
+    value, push = linearize(f, x)
+    for seed in range(3):
+        v = normal(4) * (seed + 1)
+        close(push(v), jvp(lambda x: x.sin() * x, (x,), (v,))[1])
+    assert runs == [1]
+    close(value, f(x))
+    with pytest.raises(ShapeError, match="tangent 0"):
+        push(normal(3))
+
+
+def test_misuse():
+    x = normal(3)
+    with pytest.raises(NonScalarError, match=r"one number, got shape \(3,\)"):
+        grad(lambda x: x)(x)
+    with pytest.raises(NonScalarError, match="NoneType"):
+        grad(lambda x: None)(x)
+    with pytest.raises(ValueError, match="asks for argument 1"):
+        grad(lambda x: x.sum(), argnums=1)(x)
+    with pytest.raises(ValueError, match="twice"):
+        grad(lambda x: x.sum(), argnums=(0, -1))(x)
+    for make in (grad, jacrev, jacfwd):
+        with pytest.raises(DTypeError, match="int64"):
+            make(lambda x: x.sum() * 1.0)(mg.tensor([1, 2]))
+    with pytest.raises(TypeError, match="must be tuples"):
+        jvp(lambda x: x, x, x)
+    with pytest.raises(ShapeError, match="tangent 0 has shape"):
+        jvp(lambda x: x, (x,), (normal(2),))
+    with pytest.raises(ValueError, match="not nested alike"):
+        jvp(lambda x: x, (x,), (x, x))
+    with pytest.raises(DTypeError, match="complex"):
+        jvp(lambda x: x, (x,), (normal(3, dtype="complex128"),))
+    with pytest.raises(TypeError, match="result 0 is str"):
+        jvp(lambda x: "no", (x,), (x,))
+    _, pull = vjp(lambda x: x * 2, x)
+    with pytest.raises(ShapeError, match="cotangent 0 has shape"):
+        pull(normal(2))
+    with pytest.raises(ValueError, match="not nested alike"):
+        pull(x, x)
+    with pytest.raises(TypeError, match="must return tensors"):
+        jacrev(lambda x: 3)(x)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_the_same_as_torch_func(torch, dtype):
+    x, y = normal(3, dtype=dtype), normal(2, 3, dtype=dtype)
+    tx, ty = torch.tensor(x.numpy()), torch.tensor(y.numpy())
+    f = lambda x, y: ((y @ x.exp()) * 2, (x * y).sum(0))
+    F, tolerance = torch.func, 1e-5 if dtype == "float32" else 1e-11
+
+    def same(a, b):
+        if isinstance(b, tuple | list):
+            assert len(a) == len(b)
+            for p, q in zip(a, b, strict=True):
+                same(p, q)
+        else:
+            assert tuple(a.shape) == tuple(b.shape)
+            assert str(b.dtype).endswith(str(a.dtype))
+            np.testing.assert_allclose(a.numpy(), b.detach().resolve_conj().numpy(), rtol=tolerance, atol=tolerance)
+
+    for argnums in (0, 1, (0, 1), (1,)):
+        same(jacrev(f, argnums)(x, y), F.jacrev(f, argnums)(tx, ty))
+        same(jacfwd(f, argnums)(x, y), F.jacfwd(f, argnums)(tx, ty))
+    same(vjp(f, x, y)[1]((y[:, 0], x)), F.vjp(f, tx, ty)[1]((ty[:, 0], tx)))
+    same(jvp(f, (x, y), (2 * x, y)), F.jvp(f, (tx, ty), (2 * tx, ty)))
+    s = lambda x, y: f(x, y)[0].abs().sum() ** 2 + (x * x.conj()).real.sum()
+    same(grad(s, (0, 1))(x, y), F.grad(s, (0, 1))(tx, ty))
+    same(vmap(grad(s), in_dims=(None, 0))(x, y[:, None]), F.vmap(F.grad(s), in_dims=(None, 0))(tx, ty[:, None]))
+    if not dtype.startswith("complex"):
+        same(hessian(s, (0, 1))(x, y), F.hessian(s, (0, 1))(tx, ty))
