@@ -54,6 +54,14 @@ class NotDifferentiableError(AutogradError):
     """An operation, or one of its arguments, has no derivative rule in the mode that was asked for."""
 
 
+class BatchingError(AutogradError):
+    """Inside `vmap`, something was asked for that has a different answer in each example of the batch.
+
+    >>> func.vmap(lambda x: x if x > 0 else -x)(xs)          # fails: Python can take one branch only
+    >>> func.vmap(lambda x: mg.where(x > 0, x, -x))(xs)      # the cure
+    """
+
+
 class ShapeError(AutogradError, ValueError):
     """Shapes do not fit together; the message names the operation, the arguments and their shapes."""
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from . import backend, ops
 from .backend import DType, Shape
+from .batching import drawn as _drawn
+from .batching import getitem as _batched_getitem
+from .batching import is_batched_index as _is_batched_index
 from .errors import DTypeError, ShapeError
 from .ops import elementwise as ew
 from .ops import index as ix
@@ -106,7 +109,7 @@ def arange(start: float, end: float | None = None, step: float = 1, *, dtype: An
     if step == 0 or (end - start) / step < 0:
         raise ValueError(f"arange({start}, {end}, {step}): the step does not lead from start to end.")
     if dtype is None:
-        dtype = backend.int64 if all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
+        dtype = backend.int64 if builtins.all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
     return _made(backend.arange(start, end, step, dtype), requires_grad)
 
 
@@ -129,27 +132,37 @@ def manual_seed(seed: int) -> None:
     _generator = backend.use_random(seed)
 
 
+def random_state() -> Any:
+    """The state of the random numbers, to be set again with `set_random_state`."""
+    return _generator.bit_generator.state
+
+
+def set_random_state(state: Any) -> None:
+    """Continue the random numbers from a state that `random_state` gave."""
+    _generator.bit_generator.state = state
+
+
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
-    return _made(_generator.random(_sizes(size)).astype(dtype or backend.default_dtype()), requires_grad, device)
+    return _made(_drawn(lambda s: backend.as_payload(_generator.random(s), dtype or backend.default_dtype()), _sizes(size)), requires_grad, device)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    shape = _sizes(size)
-    if backend.is_complex(wanted):
-        draw = (_generator.standard_normal(shape) + 1j * _generator.standard_normal(shape)) * math.sqrt(0.5)
-    else:
-        draw = _generator.standard_normal(shape)
-    return _made(backend.as_payload(draw, wanted), requires_grad, device)
+
+    def draw(shape: Shape) -> Any:
+        real = _generator.standard_normal(shape)
+        return backend.as_payload((real + 1j * _generator.standard_normal(shape)) * math.sqrt(0.5) if backend.is_complex(wanted) else real, wanted)
+
+    return _made(_drawn(draw, _sizes(size)), requires_grad, device)
 
 
 def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
     """Random integers in [low, high), or [0, low) if one bound is given."""
     if high is None:
         low, high = 0, low
-    return _made(_generator.integers(low, high, _sizes(size)).astype(dtype or backend.int64), False)
+    return _made(_drawn(lambda s: backend.as_payload(_generator.integers(low, high, s), dtype or backend.int64), _sizes(size)), False)
 
 
 def rand_like(x: Any, *, requires_grad: bool = False) -> Tensor:
@@ -208,7 +221,6 @@ acosh = arccosh = _unary(ew.acosh, "Inverse hyperbolic cosine.")
 atanh = arctanh = _unary(ew.atanh, "Inverse hyperbolic tangent.")
 sqrt = _unary(ew.sqrt, "Square root.")
 rsqrt = _unary(ew.rsqrt, "1 over the square root.")
-square = _unary(ew.square, "x times x.")
 reciprocal = _unary(ew.reciprocal, "1 over x.")
 neg = negative = _unary(ew.neg, "Minus x.")
 abs = absolute = _unary(ew.abs_, "Absolute value; derivative 0 at 0.")
@@ -254,10 +266,11 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
     """a / b; rounding_mode "floor" or "trunc" rounds the quotient (derivative 0)."""
     if rounding_mode == "floor":
         return floor_divide(a, b)
-    if rounding_mode not in (None, "trunc"):
+    if rounding_mode == "trunc":
+        return _binary(ew.trunc_divide, "")(a, b)
+    if rounding_mode is not None:
         raise ValueError(f'div: rounding_mode must be None, "trunc" or "floor", got {rounding_mode!r}.')
-    quotient: Tensor = ew.div(a if isinstance(a, Tensor) or isinstance(b, Tensor) else as_tensor(a), b)
-    return quotient if rounding_mode is None else trunc(quotient)
+    return ew.div(a if isinstance(a, Tensor) or isinstance(b, Tensor) else as_tensor(a), b)  # type: ignore[no-any-return]
 
 
 divide = true_divide = div
@@ -266,6 +279,8 @@ divide = true_divide = div
 def pow(base: Any, exponent: Any) -> Tensor:
     """base to the exponent. A constant real exponent has its own, cheaper rule; at base 0 the derivatives are those of PyTorch."""
     if isinstance(base, Tensor) and type(exponent) in (int, float):
+        if base.dtype.kind == "b" and type(exponent) is int:
+            base = base.to(backend.int64)
         if not base.dtype.kind == "f" and (type(exponent) is float or (exponent < 0 and base.dtype.kind != "c")):
             if base.dtype.kind in "iub" and type(exponent) is int:
                 raise RuntimeError("pow: integers to negative integer powers are not allowed; convert the base with .float() first.")
@@ -273,7 +288,15 @@ def pow(base: Any, exponent: Any) -> Tensor:
         return ew.power(base, n=exponent)  # type: ignore[no-any-return]
     if not isinstance(base, Tensor) and not isinstance(exponent, Tensor):
         return pow(as_tensor(base), exponent)
+    if type(base) in (int, float) and exponent.dtype.kind == "c":
+        base = builtins.complex(base)  # its logarithm, which the rule needs, is complex where the base is negative
     return ew.pow_(base, exponent)  # type: ignore[no-any-return]
+
+
+def square(x: Any) -> Tensor:
+    """x times x (int64 for booleans). Element by element; same shape."""
+    x = as_tensor(x)
+    return ew.square(x.to(backend.int64) if x.dtype == backend.bool_ else x)  # type: ignore[no-any-return]
 
 
 def maximum(a: Any, b: Any) -> Tensor:
@@ -318,6 +341,29 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 def complex(real: Any, imag: Any) -> Tensor:
     """real + i·imag."""
     return ew.make_complex(as_tensor(real), as_tensor(imag))  # type: ignore[no-any-return]
+
+
+def view_as_real(x: Any) -> Tensor:
+    """A complex tensor of shape (…) as a real one of shape (…, 2) on the same memory: real and imaginary parts. Raises DTypeError for real tensors."""
+    x = as_tensor(x)
+    if not backend.is_complex(x.dtype):
+        raise DTypeError(f"view_as_real: needs a complex tensor, got {x.dtype}.")
+    return ew.view_as_real(x)  # type: ignore[no-any-return]
+
+
+def view_as_complex(x: Any) -> Tensor:
+    """A real tensor of shape (…, 2) as a complex one of shape (…) on the same memory.
+
+    Raises DTypeError unless x is float32 or float64, ShapeError unless its last axis has two elements that lie side by side in memory.
+    """
+    x = as_tensor(x)
+    if x.dtype not in (backend.float32, backend.float64):
+        raise DTypeError(f"view_as_complex: needs float32 or float64, got {x.dtype}.")
+    if x.ndim == 0 or x.shape[-1] != 2:
+        raise ShapeError(f"view_as_complex: needs a last axis of size 2 (real and imaginary part), got shape {x.shape}.")
+    if any_true(s % (2 * x.dtype.itemsize) for s in x.array.strides[:-1]) or x.array.strides[-1] != x.dtype.itemsize:
+        raise ShapeError("view_as_complex: the two parts do not lie side by side in memory, so they cannot be seen as one number. Call .contiguous() first.")
+    return ew.view_as_complex(x)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- reductions
@@ -385,7 +431,7 @@ def amin(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, ke
 
 def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     axes = _reduced(x, axes_of(x, dim, operation.name))
-    if any(x.shape[a] == 0 for a in axes):
+    if builtins.any(x.shape[a] == 0 for a in axes):
         raise IndexError(
             f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so there is no element to choose."
         )
@@ -443,6 +489,8 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     first, last = axis_of(x.ndim, start_dim, "flatten"), axis_of(x.ndim, end_dim, "flatten")
     if first > last:
         raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}.")
+    if first == last and x.ndim:
+        return x
     return reshape(x, *x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
@@ -588,34 +636,33 @@ def matmul(a: Any, b: Any) -> Tensor:
 
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for integers, slices, None and Ellipsis, a copy where the index holds arrays."""
-    index, _ = _plain_index(index)
+    index = _plain_index(index, x.array)
+    if _is_batched_index(index):
+        return _batched_getitem(x, index)
     try:
         return ix.window(x, index=index) if ix.is_basic(index) else ix.gather(x, index=index)  # type: ignore[no-any-return]
     except IndexError as error:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 
 
-def _plain_index(index: Any) -> tuple[Any, bool]:
-    """The index with tensors and lists replaced by arrays."""
+def _plain_index(index: Any, like: Any) -> Any:
+    """The index with tensors and lists replaced by arrays, on the device of the payload `like`. A copy: nobody shall change it before the backward pass."""
     if isinstance(index, tuple):
-        parts = [_plain_index(part) for part in index]
-        return tuple(p for p, _ in parts), builtins.any(c for _, c in parts)
-    if isinstance(index, Tensor):
-        array = backend.owned_array(index.array)
+        return tuple(_plain_index(part, like) for part in index)
+    if isinstance(index, Tensor | list):
+        kind = "lists" if isinstance(index, list) else "tensors"
+        array = backend.index_array(index) if isinstance(index, list) else backend.owned_array(index.array)
         if array.dtype.kind not in "iub":
-            raise IndexError(f"tensors used as indices must be integer or boolean, got {array.dtype}.")
-        return (int(array) if array.ndim == 0 and array.dtype.kind != "b" else array.copy()), True
-    if isinstance(index, list):
-        array = backend.index_array(index)
-        if array.dtype.kind not in "iub":
-            raise IndexError(f"lists used as indices must hold integers or booleans, got {array.dtype}.")
-        return array, True
+            raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
+        index = array
+    if hasattr(type(index), "__minigrad_apply__"):  # a batched index stays as it is
+        return index
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
-        return (int(index) if index.ndim == 0 and index.dtype.kind in "iu" else index.copy()), True
+        return int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
     if index is None or index is Ellipsis or isinstance(index, slice | int):
-        return _plain_slice(index), False
+        return _plain_slice(index)
     if hasattr(index, "__index__"):
-        return index.__index__(), False
+        return index.__index__()
     raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
 
 

@@ -36,7 +36,7 @@ class Node:
 
     born: running number; parents: the inputs' nodes, None for inputs that need no gradient; shape, dtype: of the value;
     hooks: functions that see (and may replace) the value's complete cotangent, or None; retained: weak reference to the tensor that
-    wants the cotangent as its `.grad`, or None.
+    wants the cotangent as its `.grad`, or None; tangents: those of the values that it keeps, where forward mode was on (None for nodes that keep nothing).
     """
 
     __slots__ = ("__weakref__", "born", "dtype", "hooks", "parents", "retained", "shape")
@@ -47,6 +47,7 @@ class Node:
     dtype: DType
     hooks: dict[int, Callable[[Any], Any]] | None
     retained: weakref.ref[Any] | None
+    tangents: Any = None
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

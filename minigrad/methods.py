@@ -46,14 +46,21 @@ def _accepts(other: Any) -> bool:
     )
 
 
-def _in_place(operation: Any, name: str) -> Callable[..., Tensor]:
+def _in_place(operation: Any, name: str, shown: str) -> Callable[..., Tensor]:
+    """A method that computes out of place and writes the result into its tensor; `shown` is what error messages call it."""
+
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_target(self, name)
-        return assign(self, operation(self, *args, **kwargs), name)
+        check_target(self, shown)
+        return assign(self, operation(self, *args, **kwargs), shown)
 
     method.__name__ = name
     method.__doc__ = f"As `{name.rstrip('_')}`, but writes the result into this tensor and returns it."
     return method
+
+
+def _augmented(operation: Any, name: str, shown: str) -> Callable[[Tensor, Any], Any]:
+    write = _in_place(operation, name, shown)
+    return lambda self, other: write(self, other) if _accepts(other) else NotImplemented
 
 
 _OPERATORS: dict[str, Any] = {
@@ -69,10 +76,11 @@ _OPERATORS: dict[str, Any] = {
     "or": ew.bitwise_or,
     "xor": ew.bitwise_xor,
 }
+_SYMBOLS = dict(zip(_OPERATORS, "+ - * / // % ** @ & | ^".split(), strict=True))
 for _name, _operation in _OPERATORS.items():
     attach(Tensor, f"__{_name}__", _operator(_operation))
     attach(Tensor, f"__r{_name}__", _reflected(_operation))
-    attach(Tensor, f"__i{_name}__", _in_place(_operation, f"__i{_name}__"))
+    attach(Tensor, f"__i{_name}__", _augmented(_operation, f"__i{_name}__", f"x {_SYMBOLS[_name]}= …"))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     attach(Tensor, f"__{_name}__", _operator(getattr(ew, _name)))
 attach(Tensor, "__hash__", lambda self: id(self))
@@ -101,7 +109,7 @@ _IN_PLACE = """
     trunc round erf sigmoid relu add sub mul div pow fmod remainder floor_divide atan2 clamp clip
 """.split()
 for _name in _IN_PLACE:
-    attach(Tensor, _name + "_", _in_place(getattr(functions, _name), _name + "_"))
+    attach(Tensor, _name + "_", _in_place(getattr(functions, _name), _name + "_", _name + "_"))
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,22 +192,31 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 
 @_method
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    value = as_tensor(value)
-    plain, _ = functions._plain_index(index)
+    value = _beside(value, self)
+    plain = functions._plain_index(index, self.array)
     if ix.is_basic(plain):
         region = functions.getitem(self, index)
+        lead = value.ndim - region.ndim
+        if lead > 0 and set(value.shape[:lead]) <= {1}:
+            value = functions.reshape(value, value.shape[lead:])
         if region.window is None:  # the whole of a tensor that is one number
             region = self
-        _write(region, value, "__setitem__")
+        _write(region, value, "x[index] = value")
         return
-    check_target(self, "__setitem__", differentiable=value.node is not None)
+    check_target(self, "x[index] = value", differentiable=value.node is not None)
     if value.dtype != self.dtype:
         value = value.to(self.dtype)
     try:
         replaced = ix.index_put(self, value, index=plain, accumulate=False)
     except (IndexError, ValueError) as error:
         raise type(error)(f"x[index] = value with x of shape {self.shape} and a value of shape {value.shape}: {error}.") from None
-    assign(self, replaced, "__setitem__")
+    assign(self, replaced, "x[index] = value")
+
+
+def _beside(value: Any, target: Tensor) -> Tensor:
+    """`value` as a tensor on the device of `target`, ready to be written there."""
+    value = as_tensor(value)
+    return value if backend.same_device(value.array, target.array) else to(value, device=backend.device_of(target.array))  # type: ignore[no-any-return]
 
 
 def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
@@ -207,9 +224,6 @@ def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
     check_target(target, operation, differentiable=value.node is not None)
     if value.dtype.kind == "c" and target.dtype.kind != "c":
         raise InPlaceError(f"{operation}: complex values cannot be written into a {target.dtype} tensor; take .real first.")
-    lead = value.ndim - target.ndim
-    if lead > 0 and set(value.shape[:lead]) <= {1}:
-        value = functions.reshape(value, value.shape[lead:])
     padded = (1,) * (target.ndim - value.ndim) + value.shape
     if len(padded) != target.ndim or any(a not in (1, b) for a, b in zip(padded, target.shape, strict=True)):
         raise ShapeError(f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape {target.shape}.")
@@ -220,26 +234,26 @@ def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
 def index_put_(self: Tensor, indices: tuple[Any, ...], values: Any, accumulate: bool = False) -> Tensor:
     """Write `values` at the indices, in place; `accumulate` adds them, repeated indices several times."""
     check_target(self, "index_put_")
-    plain, _ = functions._plain_index(tuple(indices))
-    return assign(self, ix.index_put(self, as_tensor(values).to(self.dtype), index=plain, accumulate=accumulate), "index_put_")
+    plain = functions._plain_index(tuple(indices), self.array)
+    return assign(self, ix.index_put(self, _beside(values, self).to(self.dtype), index=plain, accumulate=accumulate), "index_put_")
 
 
 @_method
 def copy_(self: Tensor, source: Any) -> Tensor:
     """Overwrite with `source`, which broadcasts and is converted; gradients flow to the source."""
-    return _write(self, as_tensor(source), "copy_")
+    return _write(self, _beside(source, self), "copy_")
 
 
 @_method
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value; gradients to the old values are zero."""
-    return _write(self, as_tensor(value), "fill_")
+    return _write(self, _beside(value, self), "fill_")
 
 
 @_method
 def zero_(self: Tensor) -> Tensor:
     """Overwrite with zeros."""
-    return _write(self, wrap(backend.as_payload(0, self.dtype)), "zero_")
+    return fill_(self, 0)
 
 
 @_method
@@ -267,7 +281,7 @@ attach(Tensor, "uniform_", uniform)
 def _outside(self: Tensor, values: Tensor) -> Tensor:
     if isinstance(history(self), OpNode):
         raise InPlaceError("this tensor is the result of an operation; fill a tensor of its own instead.")
-    overwrite_payload(self, values.array)
+    overwrite_payload(self, backend.beside(values.array, self.array))
     return self
 
 
@@ -481,10 +495,14 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return self
 
 
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    requires_grad_(self, value)
+
+
 attach(
     Tensor,
     "requires_grad",
-    property(_get_requires_grad, lambda self, value: requires_grad_(self, value) and None, doc=_get_requires_grad.__doc__),
+    property(_get_requires_grad, _set_requires_grad, doc=_get_requires_grad.__doc__),
 )
 
 

@@ -1,8 +1,8 @@
 """The one place from which an engine run can be watched.
 
-Every forward operation, every tangent and every backward pull passes `run`. When nobody listens that costs one truth test of an empty list.
-Profiler, anomaly detection, recorder and Trace are all *observers*: objects with `begin(event)` and `end(event)`. Observers look; they never
-change a result (hooks on tensors do that).
+Every forward operation, every tangent, every backward pull and every write in place passes `run`. When nobody listens that costs one truth test of an
+empty list. Profiler, anomaly detection, recorder and Trace are all *observers*: objects with `begin(event)` and `end(event)`. Observers look; they
+never change a result (hooks on tensors do that). An observer belongs to the thread that started it and sees what that thread does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ class Event:
     """One thing that the engine did.
 
     phase: "forward" (an operation computes), "tangent" (forward mode pushes a tangent through it), "backward" (reverse mode pulls a cotangent
-    through it) or "leaf" (a gradient arrives at a leaf).
-    primitive: the operation's declaration; args, params: what it was called with (tensors, arrays, numbers).
-    node: the graph node pulled (backward) or made (forward, once ended; None if nothing was recorded).
+    through it), "leaf" (a complete gradient is stored in a leaf), "assign" (an in-place operation writes a computed value into a tensor) or
+    "region" (a stretch of the user's program, named in params).
+    primitive: the operation's declaration (the node itself for a user's Function pulled backward and for a leaf, None for "assign" and "region").
+    args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's arguments, its result and the level;
+    "backward" and "leaf": the cotangent; "assign": the target and the value.
+    node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended; None if nothing was recorded).
     result: what came out, once ended; error: the exception instead, if one was raised.
     parent: the event during which this one began, or None.
     """
@@ -30,7 +33,7 @@ class Event:
         self.phase, self.primitive, self.args, self.params, self.node = phase, primitive, args, params, node
         self.result: Any = None
         self.error: BaseException | None = None
-        self.parent: Event | None = getattr(_current, "event", None)
+        self.parent: Event | None = _here.event
         self.thread = threading.get_ident()
 
     def __repr__(self) -> str:
@@ -45,53 +48,120 @@ class Observer(Protocol):
     def end(self, event: Event) -> None: ...
 
 
-observers: list[tuple[int, Observer]] = []
-"""Who listens, and in which thread. Its truth value is the whole cost of not being watched."""
-_current = threading.local()
+observers: list[Observer] = []
+"""All that listen, in any thread. Its truth value is the whole cost of not being watched."""
+_changing = threading.Lock()
 
 
-def run(phase: str, primitive: Any, args: tuple[Any, ...], params: dict[str, Any], function: Callable[..., Any], node: Any = None) -> Any:
+class _Here(threading.local):
+    listening: tuple[Observer, ...] = ()
+    event: Event | None = None
+
+
+_here = _Here()
+"""Who listens in this thread, and the event under way in it."""
+
+
+def run(
+    phase: str, primitive: Any, args: tuple[Any, ...], params: dict[str, Any], function: Callable[..., Any], node: Any = None
+) -> Any:
     """Call `function(primitive, args, params)` between `begin` and `end` of every observer of this thread; `end` always comes, innermost first."""
-    here = threading.get_ident()
-    listening = [o for thread, o in observers if thread == here]
+    listening = _here.listening
     if not listening:
         return function(primitive, args, params)
     event = Event(phase, primitive, args, params, node)
-    _current.event = event
+    _here.event = event
     begun: list[Observer] = []
     try:
         for observer in listening:
             observer.begin(event)
             begun.append(observer)
         event.result = function(primitive, args, params)
+        if phase == "forward":
+            event.node = _made(event.result)
         return event.result
     except BaseException as error:
         event.error = error
         raise
     finally:
-        _current.event = event.parent
-        for observer in reversed(begun):
-            observer.end(event)
+        _here.event = event.parent
+        _end(begun, event)
+
+
+def _made(result: Any) -> Any:
+    """The graph node of an operation's result, or of the first of several that has one."""
+    return next((node for r in (result if isinstance(result, tuple) else (result,)) if (node := getattr(r, "node", None)) is not None), None)
+
+
+def _end(begun: list[Observer], event: Event) -> None:
+    """Tell all who saw the beginning, the last one first, even if one of them raises."""
+    while begun:
+        try:
+            begun.pop().end(event)
+        except BaseException:
+            _end(begun, event)
+            raise
+
+
+@contextmanager
+def region(name: str) -> Iterator[None]:
+    """A stretch of the user's program with a name, shown to this thread's observers as an event of the phase "region"."""
+    listening = _here.listening
+    if not listening:
+        yield
+        return
+    event = Event("region", None, (), {"name": name})
+    _here.event = event
+    begun: list[Observer] = []
+    try:
+        for observer in listening:
+            observer.begin(event)
+            begun.append(observer)
+        yield
+    except BaseException as error:
+        event.error = error
+        raise
+    finally:
+        _here.event = event.parent
+        _end(begun, event)
+
+
+def current() -> Event | None:
+    """The innermost event under way in this thread, or None (always None where nobody listens)."""
+    return _here.event
+
+
+def listen(observer: Observer) -> None:
+    """Show `observer` what this thread's engine does from now on."""
+    _here.listening = (*_here.listening, observer)
+    with _changing:
+        observers.append(observer)
+
+
+def ignore(observer: Observer) -> None:
+    """Undo the latest `listen(observer)` of this thread. Does nothing if there is none."""
+    found = [i for i, o in enumerate(_here.listening) if o is observer]
+    if found:
+        _here.listening = _here.listening[: found[-1]] + _here.listening[found[-1] + 1 :]
+        with _changing:
+            del observers[next(i for i, o in enumerate(observers) if o is observer)]
 
 
 @contextmanager
 def watching(observer: Observer) -> Iterator[Observer]:
     """Let `observer` see what this thread's engine does inside the `with` block. Blocks nest."""
-    entry = (threading.get_ident(), observer)
-    observers.append(entry)
+    listen(observer)
     try:
         yield observer
     finally:
-        observers.remove(entry)
+        ignore(observer)
 
 
 @contextmanager
 def unwatched() -> Iterator[None]:
     """Hide what happens inside from this thread's observers (an observer that runs operations itself uses this)."""
-    here = threading.get_ident()
-    hidden = [entry for entry in observers if entry[0] == here]
-    observers[:] = [entry for entry in observers if entry[0] != here]
+    before, _here.listening = _here.listening, ()
     try:
         yield
     finally:
-        observers.extend(hidden)
+        _here.listening = before

@@ -89,7 +89,8 @@ class Primitive:
     pulls, pushes: one Rule per input, None where there is no derivative;
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too, None leaves them;
     view: the result shares the first input's memory; conjugates: the rules treat complex numbers themselves;
-    outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative.
+    outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative;
+    real_only: complex inputs are refused (what orders or rounds numbers means nothing for them).
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Primitive:
         outputs: int = 1,
         differentiable: Sequence[bool] | None = None,
         symbol: str | None = None,
+        real_only: bool = False,
     ) -> None:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
         self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
@@ -116,6 +118,7 @@ class Primitive:
         self.promote, self.view, self.conjugates = promote, view, conjugates
         self.outputs, self.differentiable = outputs, tuple(differentiable or (kind != "constant",) * outputs)
         self.symbol = symbol or name
+        self.real_only = real_only
         if kind != "constant" and len(pulls) != len(self.inputs):
             raise TypeError(f"{name}: {len(pulls)} rules for the {len(self.inputs)} inputs {self.inputs}.")
         self.pulls = tuple(self._rule(p) for p in pulls)

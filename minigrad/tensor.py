@@ -19,15 +19,26 @@ from .primitive import Primitive
 class View:
     """How a tensor looks into another one's memory.
 
-    base: the tensor that owns the memory (never itself a view); steps: the view operations that lead from it here;
-    seen: the version at which this view's history was last derived from the base's; problem: why gradients may not flow through an in-place
-    change of this view ("no_grad", "several"), or None.
+    base: the tensor that owns the memory (itself a view only if it was made a leaf); step: the view operation that made this one, with its
+    parameters; before: the view of which it was made, None where that is the base; seen: the version at which this view's history was last
+    derived from the base's; problem: why gradients may not flow through an in-place change of this view ("no_grad", "several"), or None.
     """
 
-    __slots__ = ("base", "problem", "seen", "steps")
+    __slots__ = ("base", "before", "problem", "seen", "step")
 
-    def __init__(self, base: Tensor, steps: tuple[tuple[Primitive, dict[str, Any]], ...], seen: int, problem: str | None = None) -> None:
-        self.base, self.steps, self.seen, self.problem = base, steps, seen, problem
+    def __init__(
+        self, base: Tensor, before: View | None, step: tuple[Primitive, dict[str, Any]], seen: int, problem: str | None = None
+    ) -> None:
+        self.base, self.before, self.step, self.seen, self.problem = base, before, step, seen, problem
+
+    @property
+    def steps(self) -> tuple[tuple[Primitive, dict[str, Any]], ...]:
+        """The view operations that lead from the base here."""
+        way, view = [self.step], self.before
+        while view is not None:
+            way.append(view.step)
+            view = view.before
+        return tuple(reversed(way))
 
 
 class Tensor:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import backend
+from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
 from ..engine.record import history
 from ..engine.reverse import differentiate
 from ..errors import NoGradientError, NonScalarError, ShapeError, UnusedInputError
-from ..functions import zeros_like
+from ..functions import clone, zeros_like
 from ..graph import Node
 from ..tensor import Tensor, wrap
 
@@ -44,11 +45,13 @@ def backward(
         targets = [_target(x, i, "backward") for i, x in enumerate(wanted)]
     report: list[tuple[Tensor, Tensor]] = []
     keep = create_graph if retain_graph is None else retain_graph
+    check_leaves([out.array for out in outputs], roots, targets)
     captured = differentiate(roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, report=report)
     if inputs is not None:
         for x, node in zip(as_sequence(inputs, "inputs"), targets or [], strict=True):
             if node.parents and node in captured:  # not a leaf: the engine stores gradients of leaves only
-                x._grad = captured[node] if x._grad is None else x._grad + captured[node]
+                own = clone(captured[node]) if create_graph else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
+                x._grad = own if x._grad is None else x._grad + own
                 report.append((x, captured[node]))
     return report
 
@@ -73,7 +76,7 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: materialize_grads=True needs allow_unused to be True or left out.")
     if is_grads_batched:
-        raise NotImplementedError("grad: is_grads_batched is offered by func.vmap over a vjp.")
+        return _batched_grad(outs, ins, _cotangents(grad_outputs, len(outs)), retain_graph, create_graph, allow_unused, materialize_grads)
     roots, seeds = _roots(outs, _cotangents(grad_outputs, len(outs)), create_graph, "grad")
     targets = [_target(x, i, "grad") for i, x in enumerate(ins)]
     keep = create_graph if retain_graph is None else retain_graph
@@ -84,6 +87,9 @@ def grad(
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(ins, targets, strict=True)):
         g = captured.get(node)
+        if g is not None:
+            for out in outs:
+                check_per_example(out.array, x.array, "grad", f"input {i}")
         if g is None:
             if materialize_grads:
                 g = zeros_like(x)
@@ -96,6 +102,17 @@ def grad(
             g = wrap(backend.as_payload(g.array), None, g.tangents) if _shares_a_seed(g, seeds, captured, node) else g
         results.append(g)
     return tuple(results)
+
+
+def _batched_grad(outs: Any, ins: Any, cotangents: list[Any], retain: bool | None, create: bool, unused: bool | None, zeros: bool) -> tuple[Any, ...]:
+    """All cotangents of a batch (dimension 0 of each grad_output) in one pass."""
+    sizes = {c.shape[0] if isinstance(c, Tensor) and c.ndim else -1 for c in cotangents}
+    if len(sizes) != 1 or -1 in sizes:
+        raise ValueError("grad: with is_grads_batched=True every grad_output must be a Tensor, and their first dimensions must have one size.")
+    with batch_axis(sizes.pop()) as place:
+        seeds = [enter(c, place=place, axis=0) for c in cotangents]
+        results = grad(outs, ins, seeds, retain, create, allow_unused=unused, materialize_grads=zeros)
+        return tuple(None if g is None else taken_out(g, place, 0) for g in results)
 
 
 def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tensor], node: Node) -> bool:

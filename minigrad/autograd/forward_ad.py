@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..engine.modes import forward_level, state
+from ..engine.record import history
 from ..errors import AutogradError, ShapeError
 from ..functions import clone
-from ..tensor import Tensor, as_tensor, wrap
+from ..tensor import Tensor, alias, as_tensor
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -53,8 +54,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         raise AutogradError(f"make_dual: a {primal.dtype} tensor has no tangents; use a floating or complex dtype.")
     if tangent.dtype != primal.dtype:
         raise AutogradError(f"make_dual: the tensor has dtype {primal.dtype}, the tangent {tangent.dtype}; they must be equal.")
-    dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else wrap(primal.array)
-    dual.version = primal.version if dual.array is primal.array else None
+    dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else alias(primal)
     dual.tangents = {**(dual.tangents or {}), where: tangent}
     return dual
 
@@ -62,8 +62,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without the tangent of the innermost open level, and that tangent."""
     where = current_level(level)
+    primal = alias(tensor)
+    primal.node = history(tensor)  # this also brings a view's tangents up to date
     tangents = dict(tensor.tangents or {})
     tangent = tangents.pop(where, None)
-    primal = wrap(tensor.array, tensor.node, tangents or None)
-    primal.version = tensor.version
+    primal.tangents = tangents or None
     return UnpackedDualTensor(primal, tangent)

@@ -36,14 +36,20 @@ def push_several(
 ) -> list[dict[int, Tensor] | None]:
     """The same for an operation with several results, whose push rules return one tangent (or None) per result."""
     for level in _levels(args):
-        totals: list[Any] = [None] * len(outs)
-        for contribution in contributions(prim, args, params, outs, level):
-            if contribution is not None:
-                totals = [c if t is None else t if c is None else t + c for t, c in zip(totals, contribution, strict=True)]
+        run = lambda p, a, q, level=level: _push_several(p, a, q, outs, level)
+        totals = observe.run("tangent", prim, (*args, outs, level), params, _unpack(run)) if observers else run(prim, args, params)
         for out, tangent in zip(outs, totals, strict=True):
             if tangent is not None and out.array.dtype.kind in "fcV":
                 out.tangents = {**(out.tangents or {}), level: tangent}
     return [out.tangents for out in outs]
+
+
+def _push_several(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...], level: int) -> list[Any]:
+    totals: list[Any] = [None] * len(outs)
+    for contribution in contributions(prim, args, params, outs, level):
+        if contribution is not None:
+            totals = [c if t is None else t if c is None else t + c for t, c in zip(totals, contribution, strict=True)]
+    return totals
 
 
 def _levels(args: tuple[Any, ...]) -> list[int]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import primitive
-from ..backend import is_differentiable, overlaps_itself
+from .. import observe, primitive
+from ..backend import axis_order, is_differentiable, is_writable, overlaps_itself
 from ..errors import InPlaceError, ShapeError
-from ..graph import Leaf
+from ..graph import Leaf, OpNode, Version
+from ..observe import observers
 from ..tensor import Tensor, memory_version, overwrite_payload, wrap
 from .modes import state
 from .record import _node, history
@@ -24,6 +25,10 @@ def assign(target: Tensor, value: Tensor, operation: str) -> Tensor:
     Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to grow, RuntimeError if the dtype does not fit.
     """
     check_target(target, operation, differentiable=value.node is not None)
+    if hasattr(value.array, "check_fits"):
+        value.array.check_fits(target.array, operation)
+    if type(value.node) is OpNode:
+        _keep_old_values(value.node, memory_version(target))
     if value.shape != target.shape:
         if _broadcasts(value.shape, target.shape):
             value = primitive.registry["broadcast_to"](value, shape=target.shape)
@@ -39,17 +44,22 @@ def assign(target: Tensor, value: Tensor, operation: str) -> Tensor:
                 f"Use the out-of-place form, or convert the target first."
             )
         value = primitive.registry["cast"](value, dtype=target.dtype)
-    old = history(target)
-    if target.window is None or isinstance(old, Leaf):
-        overwrite_payload(target, value.array)
-        if state.recording and (value.node is not None or old is not None) and not isinstance(old, Leaf):
-            _move_retained(target, value.node)
-            target.node = value.node
-        if value.tangents is not None or target.tangents is not None:
-            target.tangents = value.tangents
-        return target
-    _assign_to_view(target, value)
+    write = _assign_to_tensor if target.window is None or isinstance(history(target), Leaf) else _assign_to_view
+    if observers:
+        observe.run("assign", None, (target, value), {"operation": operation}, lambda *_: write(target, value))
+    else:
+        write(target, value)
     return target
+
+
+def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
+    old = history(target)
+    overwrite_payload(target, value.array)
+    if state.recording and (value.node is not None or old is not None) and not isinstance(old, Leaf):
+        _move_retained(target, value.node)
+        target.node = value.node
+    if value.tangents is not None or target.tangents is not None:
+        target.tangents = value.tangents
 
 
 def check_target(target: Tensor, operation: str, differentiable: bool = False) -> None:
@@ -57,6 +67,10 @@ def check_target(target: Tensor, operation: str, differentiable: bool = False) -
     if overlaps_itself(target.array):
         raise InPlaceError(
             f"{operation}: several elements of the target share one memory location (it was expanded). Call .clone() before writing to it."
+        )
+    if not is_writable(target.array):
+        raise InPlaceError(
+            f"{operation}: the target's memory may only be read (it is part of an expanded tensor, or of a read-only array). Call .clone() before writing to it."
         )
     if not state.recording:
         return
@@ -74,12 +88,25 @@ def check_target(target: Tensor, operation: str, differentiable: bool = False) -
         raise InPlaceError(
             f"{operation}: a view of a leaf tensor that requires grad is modified in place. Modify a .clone() of the leaf, or do it inside `with no_grad():`."
         )
-    if target.window.problem is not None and (differentiable or node is not None):
+    if target.window.problem is not None and (differentiable or node is not None or base.node is not None):
         reason = {
             "no_grad": "this view was made under no_grad and is now modified with recording on",
             "several": "this view is one of several outputs of one operation (split, chunk, unbind)",
+            "function": "this view is the output of a Function, whose own backward the change would go around",
         }[target.window.problem]
         raise InPlaceError(f"{operation}: {reason}; the gradient of the other parts could not be kept right. Modify a .clone() instead.")
+
+
+def _keep_old_values(node: OpNode, version: Version) -> None:
+    """The rule of the operation itself may need the values that are about to be overwritten: it gets a copy of them."""
+    if node.saved is None or not any(v is version for _, v, _ in node.versions):
+        return
+    saved = list(node.saved)
+    for position, v, number in node.versions:
+        if v is version and number == version.count and not isinstance(saved[position], tuple):
+            saved[position] = saved[position].copy()
+    node.saved = tuple(saved)
+    node.versions = tuple(entry for entry in node.versions if entry[1] is not version or isinstance(saved[entry[0]], tuple))
 
 
 def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -108,7 +135,7 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     tangents = None
     if value.tangents is not None or base.tangents is not None:
         tangents = primitive.registry["scatter_view"](
-            wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents), steps=view.steps
+            wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents), steps=view.steps, order=axis_order(base.array)
         ).tangents
     if recorded and is_differentiable(base.array.dtype):
         old = base.node
@@ -120,7 +147,7 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
             [base.array, value.array],
             [old, value.node],
             mask,
-            {"steps": view.steps},
+            {"steps": view.steps, "order": axis_order(base.array)},
             wrap(base.array),
         )
         if old is not None and old.retained is not None:

@@ -20,10 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 class _State(threading.local):
     recording = True
     levels: tuple[int, ...] = ()
+    batches: tuple[Any, ...] = ()
 
 
 state = _State()
-"""This thread's switches; `state.recording` is what no_grad turns off."""
+"""This thread's switches; `state.recording` is what no_grad turns off, `state.batches` holds the axes of the vmaps that are running."""
 _level_numbers = count(1)
 
 
@@ -140,18 +141,23 @@ class set_grad_enabled(_GradMode):
     def __new__(cls, mode: bool) -> Any:
         return object.__new__(cls)
 
+    _outer: bool | None = None
+    """The mode in which it was called, until a `with` block takes charge of restoring it."""
+
     def __init__(self, mode: bool) -> None:
-        self._before = [state.recording]
+        super().__init__()
+        self._outer = state.recording
         self.mode = bool(mode)
         state.recording = self.mode
 
     def __enter__(self) -> None:
-        if not self._before:
-            self._before.append(state.recording)
+        self._before.append(state.recording if self._outer is None else self._outer)
+        self._outer = None
         state.recording = self.mode
 
     def __call__(self, function: F) -> F:
-        state.recording = self._before.pop()  # used as a decorator: only the function's calls are affected
+        if self._outer is not None:  # used as a decorator: only the function's calls are affected
+            state.recording, self._outer = self._outer, None
         return super().__call__(function)
 
 

@@ -21,11 +21,13 @@ from ..backend import (
     default_dtype,
     host,
     is_differentiable,
+    is_immutable,
     is_window,
     normal,
     result_type,
 )
-from ..graph import Node, OpNode, Pick, next_birth
+from ..errors import DTypeError, InPlaceError
+from ..graph import Leaf, Node, OpNode, Pick, next_birth
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive
 from ..tensor import Tensor, View, as_tensor, memory_version, wrap
@@ -35,7 +37,15 @@ from .modes import state
 
 def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Run an operation, past the one point from which it can be watched."""
-    return observe.run("forward", prim, args, params, _apply) if observers else _apply(prim, args, params)
+    return _watched(prim, args, params) if observers else _apply(prim, args, params)
+
+
+def _watched(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The same for observers, to whom the cast of an operand to the common dtype is an operation of its own, as it is in the graph."""
+    dtypes = {a.array.dtype for a in args if type(a) is Tensor}
+    if dtypes and (len(dtypes) > 1 or not dtypes <= FAST_DTYPES or any(type(a) is not Tensor and type(a) not in _PLAIN for a in args)):
+        args = tuple(s if type(a) is Tensor else a for a, s in zip(args, _settle(prim, args), strict=True))
+    return observe.run("forward", prim, args, params, _apply)
 
 
 def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -86,6 +96,12 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
         settled = _settle(prim, args)
         if any(a is not b for a, b in zip(settled, args, strict=True)):
             return _apply(prim, settled, params)
+        if mask & (mask - 1) and state.recording:
+            for array in arrays:  # a batched value may know a better way to compute something that is recorded
+                if hasattr(type(array), "__minigrad_rewrite__"):
+                    rewritten = type(array).__minigrad_rewrite__(prim, args, params)
+                    if rewritten is not None:
+                        return rewritten
         result = _compute(prim, arrays, params)
     recording = mask & (mask - 1) and state.recording  # some bit besides the leading one
     if prim.outputs != 1:
@@ -132,6 +148,8 @@ def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
 def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments ready for the kernel: raw arrays as constant tensors, mixed dtypes cast to the one that PyTorch's rules give."""
     settled = tuple(as_tensor(a) if type(a) is not Tensor and type(a) not in PYTHON_SCALARS and _is_array(a) else a for a in args)
+    if prim.real_only:
+        _refuse_complex(prim, settled)
     if prim.promote is None:
         return settled
     positions = range(len(settled)) if prim.promote != "branches" else range(1, len(settled))
@@ -143,11 +161,20 @@ def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     for i in positions:
         a = settled[i]
         if type(a) is Tensor:
-            if a.array.dtype != dtype:
-                out[i] = cast(a, dtype=dtype)
-        elif type(a) in PYTHON_SCALARS and not (dtype in FAST_DTYPES and type(a) in _PLAIN):
+            if a.array.dtype != dtype:  # a raw array becomes a constant: nothing to remember about its conversion
+                out[i] = cast(a, dtype=dtype) if a is args[i] else wrap(_compute(cast, [a.array], {"dtype": dtype}))
+        elif type(a) in PYTHON_SCALARS and dtype.kind == "V":  # a Python number takes the dtype of the array it meets, but NumPy would widen bfloat16
             out[i] = wrap(normal(_scalar(a, dtype)))
     return tuple(out)
+
+
+def _refuse_complex(prim: Primitive, args: tuple[Any, ...]) -> None:
+    for a in args:
+        if type(a) is complex or (type(a) is Tensor and a.array.dtype.kind == "c"):
+            raise DTypeError(
+                f"{prim.name}: takes real numbers only, got {'complex' if type(a) is complex else a.array.dtype}. Complex numbers have no order and no "
+                "sign: apply it to the real and imaginary parts (.real, .imag) or to the absolute value (.abs())."
+            )
 
 
 def _scalar(value: Any, dtype: Any) -> Any:
@@ -247,16 +274,18 @@ def _keep_tangents(node: Node, args: tuple[Any, ...], out: Tensor) -> None:
 
 def _remember_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tensor) -> None:
     """If the result shares memory with its source, share the version counter and remember the way from the base."""
+    if is_immutable(source.array):  # a bare number has no memory to look into: give it some
+        version = memory_version(source)
+        out.array = prim.forward(array_module([source.array]), source.array, **params)
     if not is_window(out.array, source.array):
         return
     version = out.version = memory_version(source)
-    before = source.window
-    step = (prim, params)
+    before = None if isinstance(source.node, Leaf) else source.window
     problem = None if state.recording else "no_grad"
     if before is None:
-        out.window = View(source, (step,), version.count, problem)
+        out.window = View(source, None, (prim, params), version.count, problem)
     else:
-        out.window = View(before.base, (*before.steps, step), version.count, problem or before.problem)
+        out.window = View(before.base, before, (prim, params), version.count, problem or before.problem)
 
 
 def refresh_view(tensor: Tensor) -> None:
@@ -264,9 +293,22 @@ def refresh_view(tensor: Tensor) -> None:
     view = tensor.window
     if view is None or tensor.version is None or view.seen == tensor.version.count:
         return
+    if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very window
+        if history(view.base) is not None:
+            raise InPlaceError(
+                f"a view of shape {tensor.shape} was made a leaf (requires_grad_()), and the tensor that it looks into was then modified in "
+                "place by something that requires grad: the view cannot be both. Make the leaf from a .clone() or .detach().clone()."
+            )
+        view.seen = tensor.version.count
+        return
+    if view.problem == "no_grad" and history(view.base) is not None:
+        if not state.recording:
+            return
+        raise InPlaceError(
+            f"a view of shape {tensor.shape} was made under no_grad, and the tensor that it looks into was modified in place since: whether "
+            "the view has a gradient is ambiguous. Make the view outside no_grad, or use a .detach() or .clone() of it."
+        )
     view.seen = tensor.version.count
-    if tensor.node is not None and not tensor.node.parents:
-        return  # a leaf of its own: the user asked for gradients of this very window
     with observe.unwatched():
         current = view.base
         before, state.recording = state.recording, True
@@ -275,7 +317,9 @@ def refresh_view(tensor: Tensor) -> None:
                 current = step(current, **params)
         finally:
             state.recording = before
-    tensor.node, tensor.tangents = current.node, current.tangents
+    old, tensor.node, tensor.tangents = tensor.node, current.node, current.tangents
+    if old is not None and old.retained is not None and current.node not in (None, old):  # retain_grad is about the tensor as it is now
+        current.node.retained, old.retained = old.retained, None
 
 
 def history(tensor: Tensor) -> Node | None:

@@ -46,7 +46,7 @@ def differentiate(
     wanted = None if targets is None else set(targets)
     order = sorted(reached, key=attrgetter("born"), reverse=True)
     needed = reached if wanted is None else _leading_to(wanted, order)
-    live = create_graph or any(s.tangents for s in seeds) or any(type(n) is OpNode and n.tangents is not None for n in order)
+    live = create_graph or any(s.tangents for s in seeds) or any(n.tangents is not None for n in order)
     cotangents: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose cotangent is a buffer of our own, which may be added to in place
     captured: dict[Node, Tensor] = {}
@@ -66,12 +66,12 @@ def differentiate(
                     g = _show_to_hooks(node, g, report)
                 if wanted is not None and node in wanted:
                     owned.discard(node)
-                    captured[node] = g if isinstance(g, Tensor) else wrap(g)
+                    captured[node] = g if isinstance(g, Tensor) else wrap(backend.normal(g))
                     if not any(parent in needed for parent in node.parents) and type(node) is not Leaf:
                         continue
                 if type(node) is Leaf:
                     if accumulate and node.stores_grad and (wanted is None or node in wanted):
-                        _store(node, g, node in owned, create_graph, report)
+                        (_store_watched if observers else _store)(node, g, node in owned, create_graph, report)
                     continue
                 if type(node) is Pick:
                     _fill_slot(node, g, cotangents)
@@ -79,9 +79,9 @@ def differentiate(
                 for parent, c in _pull(node, g, needed, live, retain_graph):
                     if parent not in cotangents:  # the first contribution is kept as it is
                         cotangents[parent] = c
-                        if type(c) is ndarray and c is not g and c.base is None:
+                        if type(c) is ndarray and c is not g and c.base is None and type(node) is OpNode and node.primitive.outputs == 1:
                             owned.add(parent)
-                    elif parent in owned:  # later ones are added into a buffer of our own
+                    elif parent in owned and type(c) is ndarray:  # later ones are added into a buffer of our own
                         cotangents[parent] += c
                     else:
                         total = cotangents[parent] = cotangents[parent] + c
@@ -113,7 +113,7 @@ def _pull(node: Any, g: Any, needed: set[Node], live: bool, retain_graph: bool) 
     """One operation's contributions to its parents, watched if anybody watches; then its saved values are let go."""
     pull = pull_operation if type(node) is OpNode else _pull_function
     if observers:
-        what, params = (node.primitive, node.params) if type(node) is OpNode else (node, {})
+        what, params = node.primitive, node.params if type(node) is OpNode else {}
         parts: list[tuple[Node, Any]] = observe.run("backward", what, (g,), params, lambda p, a, q: pull(node, g, needed, live), node)
     else:
         parts = pull(node, g, needed, live)
@@ -210,7 +210,7 @@ def _materialised(node: OpNode, slots: list[Any], live: bool) -> tuple[Any, ...]
 def _show_to_hooks(node: Node, g: Any, report: list[tuple[Tensor, Tensor]] | None) -> Any:
     """Run the hooks in their order of registration; each may replace the cotangent. Then keep it for `retain_grad`."""
     raw = not isinstance(g, Tensor)
-    shown = wrap(g) if raw else g
+    shown = wrap(backend.normal(g)) if raw else g
     for hook in list((node.hooks or {}).values()):
         replaced = hook(shown)
         if replaced is not None:
@@ -226,23 +226,30 @@ def _show_to_hooks(node: Node, g: Any, report: list[tuple[Tensor, Tensor]] | Non
     if node.retained is not None:
         tensor = node.retained()
         if tensor is not None:
-            kept = shown if not raw else wrap(backend.copy_with_strides_of(shown.array, tensor.array))
+            kept = wrap(backend.copy_with_strides_of(shown.array, tensor.array)) if raw else primitive.registry["clone"](shown)
             tensor._grad = kept if tensor._grad is None else tensor._grad + kept
             if report is not None:
                 report.append((tensor, kept))
     return shown.array if raw else shown
 
 
+def _store_watched(leaf: Leaf, g: Any, *details: Any) -> None:
+    """The same, seen by observers as the event "leaf"."""
+    observe.run("leaf", leaf, (g,), {}, lambda *_: _store(leaf, g, *details), leaf)
+
+
 def _store(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: list[tuple[Tensor, Tensor]] | None) -> None:
     """Add a complete cotangent to the leaf's `.grad`, which never shares memory with anything else."""
     tensor = leaf.variable
+    if tensor.node is None:
+        return  # requires_grad was switched off since
     with _storing:
         if isinstance(g, Tensor) and (create_graph or g.tangents):
             g = primitive.registry["clone"](g)
             tensor._grad = g if tensor._grad is None else tensor._grad + g
             reported = g
         else:
-            array = g.array if isinstance(g, Tensor) else g
+            array = backend.normal(g.array if isinstance(g, Tensor) else g)
             if report is not None:
                 reported = wrap(backend.copy_with_strides_of(array, tensor.array))
             if tensor._grad is None:

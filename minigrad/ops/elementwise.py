@@ -3,37 +3,65 @@
 Read each row as: name, forward, and for each input the rule that turns an incoming derivative `g` into the contribution g · ∂y/∂input. The Jacobian is
 diagonal, so the same rule serves reverse and forward mode. At kinks the rules give what PyTorch gives: relu, abs and sign take 0 at 0, `maximum` and
 `minimum` share ties evenly, `clamp` passes the gradient at its bounds.
+
+Poles and overflow give infinity or NaN without NumPy's warnings, as in PyTorch (`silently`). Only + − · on numbers that overflow, or on opposite infinities, still make
+NumPy warn: to silence the shortest operations would make them 5% slower. A backward pass is always silent.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
-from ..backend import erf_function
+from ..backend import copy_with_strides_of, divide_integers, erf_function, silently
 from ..primitive import constant, elementwise, linear, primitive
+from .shape import sum_to
 
 # ------------------------------------------------------------------------------------------------- the four operations of arithmetic
 
 add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, symbol="+")
 sub = elementwise("sub", lambda xp, a, b: a - b, lambda g: g, lambda g: -g, symbol="−")
 mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·")
-div = elementwise("div", lambda xp, a, b: xp.true_divide(a, b), lambda g, b: g / b, lambda g, b, y: -g * y / b, promote="float", symbol="/")
+div = elementwise("div", lambda xp, a, b: silently.run(xp.true_divide, a, b), lambda g, b: g / b, lambda g, b, y: -g * y / b, promote="float", symbol="/")
 neg = elementwise("neg", lambda xp, x: -x, lambda g: -g, symbol="−")
-reciprocal = elementwise("reciprocal", lambda xp, x: 1 / x, lambda g, y: -g * y * y, promote="float")
-floor_divide = elementwise("floor_divide", lambda xp, a, b: xp.floor_divide(a, b), lambda g: zeros_like(g), lambda g: zeros_like(g))
-remainder = elementwise("remainder", lambda xp, a, b: xp.remainder(a, b), lambda g: g, lambda g, a, b: -g * floor_divide(a, b))
-fmod = elementwise("fmod", lambda xp, a, b: xp.fmod(a, b), lambda g: g, lambda g, a, b: -g * trunc(a / b))
+reciprocal = elementwise("reciprocal", lambda xp, x: silently.run(xp.true_divide, 1, x), lambda g, y: -g * y * y, promote="float")
+floor_divide = elementwise(
+    "floor_divide", lambda xp, a, b: _whole(xp.floor_divide, a, b), lambda g: zeros_like(g), lambda g: zeros_like(g), symbol="//", real_only=True
+)
+remainder = elementwise(
+    "remainder", lambda xp, a, b: _whole(xp.remainder, a, b), lambda g: g, lambda g, a, b: -g * floor_divide(a, b), symbol="mod", real_only=True
+)
+fmod = elementwise("fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True)
+trunc_divide = elementwise("trunc_divide", lambda xp, a, b: _whole_quotient(xp, a, b), lambda g: zeros_like(g), lambda g: zeros_like(g), real_only=True)
+"""a / b without its fraction; of integers an integer, exactly."""
+
+
+def _whole(divide: Any, a: Any, b: Any) -> Any:
+    """A division with remainder. Integers have no infinity to answer with: dividing them by zero raises ZeroDivisionError."""
+    floating = any(getattr(v, "dtype", None) is not None and v.dtype.kind not in "iub" for v in (a, b))
+    return silently.run(divide, a, b) if floating else divide_integers(divide, a, b)
+
+
+def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
+    rest = _whole(xp.fmod, a, b)
+    return xp.floor_divide(a - rest, b) if rest.dtype.kind in "iub" else xp.trunc(silently.run(xp.true_divide, a, b))
+
 
 # ------------------------------------------------------------------------------------------------------------------------- powers
 
 
 def _power(xp: Any, x: Any, *, n: float) -> Any:
     if n == 2:
-        return x * x
+        return silently.run(xp.multiply, x, x)
     if n == 3:
-        return x * x * x  # a hundred times faster than the general power on float32
-    return x**n
+        return silently.run(xp.multiply, silently.run(xp.multiply, x, x), x)  # a hundred times faster than the general power on float32
+    return _like(x, silently.run(operator.pow, x, n))
+
+
+def _like(x: Any, y: Any) -> Any:
+    """y in the dtype of x: in bfloat16, which NumPy knows only as an extension, arithmetic with a Python float comes out as float32."""
+    return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
 power = elementwise(
@@ -43,56 +71,67 @@ power = elementwise(
 
 pow_ = elementwise(
     "pow",
-    lambda xp, a, b: a**b,
+    lambda xp, a, b: silently.run(operator.pow, a, b),
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
-    lambda g, a, b, y: where((a == 0) & (b >= 0), 0.0, g * (y * log(a))),
+    lambda g, a, b, y: where((a == 0) & _tames_logarithm(b), 0.0, g * (y * log(a))),
     symbol="^",
 )
 """a to a varying power b."""
 
-sqrt = elementwise("sqrt", lambda xp, x: xp.sqrt(x), lambda g, y: g / (2 * y), promote="float")
-rsqrt = elementwise("rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda g, y: -0.5 * g * power(y, n=3), promote="float")
-square = elementwise("square", lambda xp, x: x * x, lambda g, x: g * (2 * x))
+
+def _tames_logarithm(b: Any) -> Any:
+    """Whether 0 to the b times ln 0 counts as 0: for b >= 0, and for complex b with a positive real part (or b = 0)."""
+    if getattr(b, "dtype", None) is not None and b.dtype.kind == "c":
+        return (b == 0) | (real(b) > 0)
+    return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
+
+
+
+sqrt = elementwise("sqrt", lambda xp, x: silently.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float")
+rsqrt = elementwise("rsqrt", lambda xp, x: silently.run(xp.true_divide, 1, silently.run(xp.sqrt, x)), lambda g, y: -0.5 * g * power(y, n=3), promote="float")
+square = elementwise("square", lambda xp, x: silently.run(xp.multiply, x, x), lambda g, x: g * (2 * x))
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
 
-exp = elementwise("exp", lambda xp, x: xp.exp(x), lambda g, y: g * y, promote="float")
-exp2 = elementwise("exp2", lambda xp, x: xp.exp2(x), lambda g, y: g * (math.log(2) * y), promote="float")
-expm1 = elementwise("expm1", lambda xp, x: xp.expm1(x), lambda g, y: g * (y + 1), promote="float")
-log = elementwise("log", lambda xp, x: xp.log(x), lambda g, x: g / x, promote="float", symbol="ln")
-log2 = elementwise("log2", lambda xp, x: xp.log2(x), lambda g, x: g / (math.log(2) * x), promote="float")
-log10 = elementwise("log10", lambda xp, x: xp.log10(x), lambda g, x: g / (math.log(10) * x), promote="float")
-log1p = elementwise("log1p", lambda xp, x: xp.log1p(x), lambda g, x: g / (x + 1), promote="float")
+exp = elementwise("exp", lambda xp, x: silently.run(xp.exp, x), lambda g, y: g * y, promote="float")
+exp2 = elementwise("exp2", lambda xp, x: silently.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
+expm1 = elementwise("expm1", lambda xp, x: silently.run(xp.expm1, x), lambda g, y: g * (y + 1), promote="float")
+log = elementwise("log", lambda xp, x: silently.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
+log2 = elementwise("log2", lambda xp, x: silently.run(xp.log2, x), lambda g, x: g / (math.log(2) * x), promote="float")
+log10 = elementwise("log10", lambda xp, x: silently.run(xp.log10, x), lambda g, x: g / (math.log(10) * x), promote="float")
+log1p = elementwise("log1p", lambda xp, x: silently.run(xp.log1p, x), lambda g, x: g / (x + 1), promote="float")
 logaddexp = elementwise(
     "logaddexp",
-    lambda xp, a, b: xp.logaddexp(a, b),
+    lambda xp, a, b: silently.run(xp.logaddexp, a, b),
     lambda g, a, b: g * sigmoid(a - b),
     lambda g, a, b: g * sigmoid(b - a),
     promote="float",
+    real_only=True,
 )
 
 # ------------------------------------------------------------------------------------------- circular and hyperbolic functions
 
-sin = elementwise("sin", lambda xp, x: xp.sin(x), lambda g, x: g * cos(x), promote="float")
-cos = elementwise("cos", lambda xp, x: xp.cos(x), lambda g, x: g * -sin(x), promote="float")
-tan = elementwise("tan", lambda xp, x: xp.tan(x), lambda g, y: g * (1 + y * y), promote="float")
-asin = elementwise("asin", lambda xp, x: xp.arcsin(x), lambda g, x: g * rsqrt(1 - x * x), promote="float", symbol="arcsin")
-acos = elementwise("acos", lambda xp, x: xp.arccos(x), lambda g, x: -g * rsqrt(1 - x * x), promote="float", symbol="arccos")
-atan = elementwise("atan", lambda xp, x: xp.arctan(x), lambda g, x: g / (1 + x * x), promote="float", symbol="arctan")
+sin = elementwise("sin", lambda xp, x: silently.run(xp.sin, x), lambda g, x: g * cos(x), promote="float")
+cos = elementwise("cos", lambda xp, x: silently.run(xp.cos, x), lambda g, x: g * -sin(x), promote="float")
+tan = elementwise("tan", lambda xp, x: silently.run(xp.tan, x), lambda g, y: g * (1 + y * y), promote="float")
+asin = elementwise("asin", lambda xp, x: silently.run(xp.arcsin, x), lambda g, x: g * rsqrt(1 - x * x), promote="float", symbol="arcsin")
+acos = elementwise("acos", lambda xp, x: silently.run(xp.arccos, x), lambda g, x: -g * rsqrt(1 - x * x), promote="float", symbol="arccos")
+atan = elementwise("atan", lambda xp, x: silently.run(xp.arctan, x), lambda g, x: g / (1 + x * x), promote="float", symbol="arctan")
 atan2 = elementwise(
     "atan2",
     lambda xp, a, b: xp.arctan2(a, b),
     lambda g, a, b: g * _over_square_sum(b, a, b),
     lambda g, a, b: -g * _over_square_sum(a, a, b),
     promote="float",
+    real_only=True,
 )
-sinh = elementwise("sinh", lambda xp, x: xp.sinh(x), lambda g, x: g * cosh(x), promote="float")
-cosh = elementwise("cosh", lambda xp, x: xp.cosh(x), lambda g, x: g * sinh(x), promote="float")
+sinh = elementwise("sinh", lambda xp, x: silently.run(xp.sinh, x), lambda g, x: g * cosh(x), promote="float")
+cosh = elementwise("cosh", lambda xp, x: silently.run(xp.cosh, x), lambda g, x: g * sinh(x), promote="float")
 tanh = elementwise("tanh", lambda xp, x: xp.tanh(x), lambda g, y: g * (1 - y * y), promote="float")
 asinh = elementwise("asinh", lambda xp, x: xp.arcsinh(x), lambda g, x: g * rsqrt(x * x + 1), promote="float", symbol="arsinh")
-acosh = elementwise("acosh", lambda xp, x: xp.arccosh(x), lambda g, x: g * rsqrt(x - 1) * rsqrt(x + 1), promote="float", symbol="arcosh")
-atanh = elementwise("atanh", lambda xp, x: xp.arctanh(x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh")
-erf = elementwise("erf", lambda xp, x: erf_function(xp)(x), lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float")
+acosh = elementwise("acosh", lambda xp, x: silently.run(xp.arccosh, x), lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), promote="float", symbol="arcosh")
+atanh = elementwise("atanh", lambda xp, x: silently.run(xp.arctanh, x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh")
+erf = elementwise("erf", lambda xp, x: erf_function(xp)(x), lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True)
 
 
 def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
@@ -105,20 +144,25 @@ def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
-    if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
-        return 1 / (1 + xp.exp(-x))
-    return 0.5 * (xp.tanh(0.5 * x) + 1)  # cannot overflow
+    y = silently.run(xp.exp, -x)  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
+    y += 1
+    return 1 / y
+
+
+def _softplus(xp: Any, x: Any) -> Any:
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(-abs(x)))  # no exponential of a large number; fifteen times faster than logaddexp(x, 0)
 
 
 sigmoid = elementwise("sigmoid", _sigmoid, lambda g, y: g * (y * (1 - y)), promote="float", symbol="σ")
-softplus = elementwise("softplus", lambda xp, x: xp.logaddexp(x, 0 * x), lambda g, x: g * sigmoid(x), promote="float")
-relu = elementwise("relu", lambda xp, x: xp.maximum(x, 0), lambda g, y: where(y <= 0, 0.0, g))
+softplus = elementwise("softplus", _softplus, lambda g, x: g * sigmoid(x), promote="float", real_only=True)
+relu = elementwise("relu", lambda xp, x: xp.maximum(x, 0), lambda g, y: where(y <= 0, 0.0, g), real_only=True)
 maximum = elementwise(
     "maximum",
     lambda xp, a, b: xp.maximum(a, b),
     lambda g, a, b: where(a < b, 0.0, where(a == b, g / 2, g)),
     lambda g, a, b: where(b < a, 0.0, where(a == b, g / 2, g)),
     symbol="max",
+    real_only=True,
 )
 minimum = elementwise(
     "minimum",
@@ -126,12 +170,14 @@ minimum = elementwise(
     lambda g, a, b: where(a > b, 0.0, where(a == b, g / 2, g)),
     lambda g, a, b: where(b > a, 0.0, where(a == b, g / 2, g)),
     symbol="min",
+    real_only=True,
 )
 clamp = elementwise(
     "clamp",
-    lambda xp, x, *, low, high: xp.clip(x, low, high),
+    lambda xp, x, *, low, high: _like(x, x.clip(low, high)),
     lambda g, x, *, low, high: where(_between(x, low, high), g, 0.0),
     symbol="clamp",
+    real_only=True,
 )
 where = elementwise(
     "where",
@@ -144,6 +190,11 @@ where = elementwise(
 """Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is 0, even where that branch is NaN."""
 
 
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1, and (unlike NumPy) 0 for NaN."""
+    return x.copy() if x.dtype.kind == "b" else (x > 0).astype(x.dtype) - (x < 0)
+
+
 def _between(x: Any, low: Any, high: Any) -> Any:
     """Whether low <= x <= high; None means no bound."""
     if low is None or high is None:
@@ -151,14 +202,15 @@ def _between(x: Any, low: Any, high: Any) -> Any:
     return (x >= low) & (x <= high)
 
 
-sign = elementwise("sign", lambda xp, x: xp.sign(x), lambda g: zeros_like(g))
-floor = elementwise("floor", lambda xp, x: xp.floor(x) if x.dtype.kind == "f" else x, lambda g: zeros_like(g))
-ceil = elementwise("ceil", lambda xp, x: xp.ceil(x) if x.dtype.kind == "f" else x, lambda g: zeros_like(g))
-trunc = elementwise("trunc", lambda xp, x: xp.trunc(x) if x.dtype.kind == "f" else x, lambda g: zeros_like(g))
-round_ = elementwise("round", lambda xp, x, *, decimals: xp.round(x, decimals), lambda g: zeros_like(g))
+sign = elementwise("sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real_only=True)
+floor = elementwise("floor", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x), lambda g: zeros_like(g), real_only=True)
+ceil = elementwise("ceil", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x), lambda g: zeros_like(g), real_only=True)
+trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x), lambda g: zeros_like(g), real_only=True)
+round_ = elementwise("round", lambda xp, x, *, decimals: x.round(decimals), lambda g: zeros_like(g), real_only=True)
 
 # -------------------------------------------------------------------------------------------------------------- complex numbers
-# Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b.
+# Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b. Where a real cotangent belongs to a complex
+# input, or a complex one to a real input, the engine's cast to the input's dtype is the transpose that is wanted.
 
 
 def _abs_pull(g: Any, x: Any) -> Any:
@@ -171,7 +223,7 @@ def _abs_push(t: Any, x: Any) -> Any:
 
 def _sgn(xp: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
-        return xp.sign(x)
+        return _sign(x)
     size = xp.abs(x)
     return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
 
@@ -192,12 +244,12 @@ def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
 
 
 abs_ = primitive("abs", lambda xp, x: xp.abs(x), [_abs_pull], [_abs_push], conjugates=True, symbol="abs")
-conj = primitive("conj", lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x, [lambda g: conj(g)], [lambda t: conj(t)], conjugates=True)
-real = primitive("real", lambda xp, x: x.real, [lambda g, x: real_to(g, x)], [lambda t: real(t)], conjugates=True, view=True)
-imag = primitive("imag", lambda xp, x: x.imag, [lambda g, x: times_i(g, x)], [lambda t: imag(t)], conjugates=True, view=True)
+conj = primitive("conj", lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x, [lambda g: conj(g)], [lambda t: conj(t)], conjugates=True, view=True)
+real = primitive("real", lambda xp, x: x.real, [lambda g: g], [lambda t: real(t)], conjugates=True, view=True)
+imag = primitive("imag", lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype), [lambda g: make_complex(zeros_like(g), g)], [lambda t: imag(t)], conjugates=True, view=True)
 angle = primitive(
     "angle",
-    lambda xp, x: xp.angle(x) if x.dtype.kind == "c" else xp.where(x < 0, math.pi, 0 * x).astype(x.dtype),
+    lambda xp, x: xp.angle(x) if x.dtype.kind == "c" else _like(x, xp.where(x < 0, math.pi, xp.where(x == x, 0.0, x))),
     [lambda g, x: _angle_pull(g, x)],
     [lambda t, x: _angle_push(t, x)],
     conjugates=True,
@@ -219,31 +271,46 @@ def _angle_push(t: Any, x: Any) -> Any:
     return imag(t) * _over_square_sum(a, a, b) - real(t) * _over_square_sum(b, a, b)
 
 
+def _make_complex(xp: Any, a: Any, b: Any) -> Any:
+    out = xp.zeros(xp.broadcast(a, b).shape, "complex128" if a.dtype.itemsize == 8 else "complex64")
+    out.real = a
+    out.imag = b  # not a + 1j * b: an infinite b would make the real part NaN
+    return out
+
+
 make_complex = primitive(
     "complex",
-    lambda xp, a, b: a + b * (1j if a.dtype.itemsize == 8 else xp.complex64(1j)),
-    [lambda g: real(g), lambda g: imag(g)],
+    _make_complex,
+    [lambda g, a_shape: sum_to(real(g), shape=a_shape), lambda g, b_shape: sum_to(imag(g), shape=b_shape)],
     [lambda t: make_complex(t, zeros_like(t)), lambda t: make_complex(zeros_like(t), t)],
     conjugates=True,
-    promote="same",
+    promote="float",
 )
 """The complex tensor a + ib from its real and imaginary parts."""
 
 
-def real_to(g: Any, x: Any) -> Any:
-    """A real cotangent g as one of x's dtype."""
-    return make_complex(g, zeros_like(g)) if x.dtype.kind == "c" else g
+def _view_as_real(xp: Any, x: Any) -> Any:
+    return x[..., None].view("float64" if x.dtype.itemsize == 16 else "float32")
 
 
-def times_i(g: Any, x: Any) -> Any:
-    """i·g as a cotangent of x (0 for real x, whose imaginary part is constant)."""
-    return make_complex(zeros_like(g), g) if x.dtype.kind == "c" else zeros_like(g)
+def _view_as_complex(xp: Any, x: Any) -> Any:
+    x = x if x.strides[-1] == x.dtype.itemsize else xp.ascontiguousarray(x)  # a cotangent may lie in memory in any way
+    return x.view("complex128" if x.dtype.itemsize == 8 else "complex64")[..., 0]
 
+
+view_as_real = primitive(
+    "view_as_real", _view_as_real, [lambda g: view_as_complex(g)], [lambda t: view_as_real(t)], conjugates=True, view=True
+)
+"""Complex numbers as pairs (real, imaginary) along a new last axis, in the same memory."""
+view_as_complex = primitive(
+    "view_as_complex", _view_as_complex, [lambda g: view_as_real(g)], [lambda t: view_as_complex(t)], conjugates=True, view=True
+)
+"""Pairs along the last axis as complex numbers, in the same memory. Each of the two views is the other's transpose."""
 
 # ------------------------------------------------------------------------------------------------------- copies, casts, constants
 
-clone = linear("clone", lambda xp, x: x.copy(), lambda g: g)
-identity = linear("identity", lambda xp, x: x, lambda g: g)
+clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g)
+identity = linear("identity", lambda xp, x: x, lambda g: g, view=True)
 cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g)
 """x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has nothing left to do."""
 overwrite = elementwise(
@@ -255,17 +322,18 @@ ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype))
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    return x.real.astype(dtype) if x.dtype.kind == "c" and dtype.kind != "c" and dtype.kind != "b" else x.astype(dtype)
+    part = x.real if x.dtype.kind == "c" and dtype.kind not in "cb" else x
+    return silently.run(part.astype, dtype)
 
 
 # ------------------------------------------------------------------------------------------------------- questions and logic
 
 eq = constant("eq", lambda xp, a, b: a == b, promote="same", symbol="=")
 ne = constant("ne", lambda xp, a, b: a != b, promote="same", symbol="≠")
-lt = constant("lt", lambda xp, a, b: a < b, promote="same", symbol="<")
-le = constant("le", lambda xp, a, b: a <= b, promote="same", symbol="≤")
-gt = constant("gt", lambda xp, a, b: a > b, promote="same", symbol=">")
-ge = constant("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥")
+lt = constant("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True)
+le = constant("le", lambda xp, a, b: a <= b, promote="same", symbol="≤", real_only=True)
+gt = constant("gt", lambda xp, a, b: a > b, promote="same", symbol=">", real_only=True)
+ge = constant("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥", real_only=True)
 isnan = constant("isnan", lambda xp, x: xp.isnan(x))
 isinf = constant("isinf", lambda xp, x: xp.isinf(x))
 isfinite = constant("isfinite", lambda xp, x: xp.isfinite(x))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import array_module, scatter_add
+from ..backend import copy_in_order, scatter_add
 from ..primitive import linear, primitive
 from .elementwise import zeros_like
 
@@ -59,8 +59,9 @@ def _index_put(xp: Any, x: Any, values: Any, *, index: Any, accumulate: bool) ->
     return out
 
 
-def _index_put_base(g: Any, values_shape: tuple[int, ...], *, index: Any, accumulate: bool) -> Any:
-    return g if accumulate else index_put(g, zeros_like(g[index]), index=index, accumulate=False)
+def _index_put_base(g: Any, *, index: Any, accumulate: bool) -> Any:
+    """Both modes: what was overwritten no longer counts."""
+    return g if accumulate else index_put(g, 0.0, index=index, accumulate=False)
 
 
 def _index_put_values(g: Any, values_shape: tuple[int, ...], *, index: Any) -> Any:
@@ -78,9 +79,7 @@ index_put = primitive(
     _index_put,
     [_index_put_base, _index_put_values],
     [
-        lambda t, values_shape, *, index, accumulate: (
-            t if accumulate else index_put(t, zeros_like(t[index]), index=index, accumulate=False)
-        ),
+        _index_put_base,
         lambda t, x_shape, *, index, accumulate: index_put(_blank(t, x_shape), t, index=index, accumulate=accumulate),
     ],
 )
@@ -108,8 +107,8 @@ def _replay(x: Any, steps: Any) -> Any:
     return x
 
 
-def _scatter_view(xp: Any, x: Any, values: Any, *, steps: Any) -> Any:
-    out = x.copy(order="K") if xp is array_module([0.0]) else x.copy()
+def _scatter_view(xp: Any, x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | None = None) -> Any:
+    out = copy_in_order(xp, x, order)
     region = out
     for step, params in steps:
         region = step.forward(xp, region, **params)
@@ -121,13 +120,16 @@ scatter_view = primitive(
     "scatter_view",
     _scatter_view,
     [
-        lambda g, values_shape, *, steps: scatter_view(g, zeros_like(_replay(g, steps)), steps=steps),
+        lambda g, values_shape, *, steps, order=None: scatter_view(g, zeros_like(_replay(g, steps)), steps=steps, order=order),
         lambda g, *, steps: _replay(g, steps),
     ],
     [
-        lambda t, *, steps: scatter_view(t, zeros_like(_replay(t, steps)), steps=steps),
-        lambda t, x, *, steps: scatter_view(zeros_like(x), t, steps=steps),
+        lambda t, *, steps, order=None: scatter_view(t, zeros_like(_replay(t, steps)), steps=steps, order=order),
+        lambda t, x, *, steps, order=None: scatter_view(zeros_like(x), t, steps=steps, order=order),
     ],
+    conjugates=True,  # it picks and places parts (real and imaginary ones among them) and multiplies nothing
     symbol="replace",
 )
-"""x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base."""
+"""x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base.
+
+order: the base's axes from the outermost in memory to the innermost. A cotangent may be laid out in another way, in which the same steps would copy."""

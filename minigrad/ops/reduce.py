@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backend import silently
 from ..primitive import constant, linear, primitive
 from .shape import broadcast_to, reshape
 
@@ -23,7 +24,7 @@ def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
 
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Sum over axes."""
-    return xp.add.reduce(x, axis=axes, keepdims=keepdims)
+    return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
 
 
 sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes))
@@ -31,9 +32,10 @@ sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape,
 
 def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Mean over axes; NaN over no elements."""
-    count = math.prod(x.shape[i] for i in axes)
-    total = xp.add.reduce(x, axis=axes, keepdims=keepdims)
-    return total / count if count else total * math.nan
+    count = math.prod(x.shape[i] for i in axes) or math.nan
+    if x.dtype.itemsize == 2:  # half precision: the sum of numbers may overflow where their mean does not
+        return (sum_forward(xp, x.astype("float32"), axes=axes, keepdims=keepdims) / count).astype(x.dtype)
+    return sum_forward(xp, x, axes=axes, keepdims=keepdims) / count
 
 
 def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
@@ -44,23 +46,25 @@ mean = linear("mean", mean_forward, _mean_transpose)
 
 amax = primitive(
     "amax",
-    lambda xp, x, *, axes, keepdims: xp.max(x, axis=axes, keepdims=keepdims),
+    lambda xp, x, *, axes, keepdims: x.max(axis=axes, keepdims=keepdims),
     [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
     [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
     symbol="max",
+    real_only=True,
 )
 """Largest element; equal ones share the gradient evenly."""
 amin = primitive(
     "amin",
-    lambda xp, x, *, axes, keepdims: xp.min(x, axis=axes, keepdims=keepdims),
+    lambda xp, x, *, axes, keepdims: x.min(axis=axes, keepdims=keepdims),
     [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
     [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
     symbol="min",
+    real_only=True,
 )
-argmax = constant("argmax", lambda xp, x, *, axis, keepdims: xp.argmax(x, axis=axis, keepdims=keepdims))
-argmin = constant("argmin", lambda xp, x, *, axis, keepdims: xp.argmin(x, axis=axis, keepdims=keepdims))
-all_ = constant("all", lambda xp, x, *, axes, keepdims: xp.all(x, axis=axes, keepdims=keepdims))
-any_ = constant("any", lambda xp, x, *, axes, keepdims: xp.any(x, axis=axes, keepdims=keepdims))
+argmax = constant("argmax", lambda xp, x, *, axis, keepdims: x.argmax(axis=axis, keepdims=keepdims), real_only=True)
+argmin = constant("argmin", lambda xp, x, *, axis, keepdims: x.argmin(axis=axis, keepdims=keepdims), real_only=True)
+all_ = constant("all", lambda xp, x, *, axes, keepdims: x.all(axis=axes, keepdims=keepdims))
+any_ = constant("any", lambda xp, x, *, axes, keepdims: x.any(axis=axes, keepdims=keepdims))
 
 
 def _shares(x: Any, y: Any, axes: Axes) -> Any:

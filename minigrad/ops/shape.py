@@ -36,8 +36,8 @@ broadcast_to = linear(
     view=True,
     symbol="expand",
 )
-sum_to = linear("sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), symbol="sum")
-flip = linear("flip", lambda xp, x, *, axes: xp.flip(x, axes), lambda g, *, axes: flip(g, axes=axes))
+sum_to = linear("sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), view=True, symbol="sum")
+flip = linear("flip", lambda xp, x, *, axes: xp.flip(x, axes).copy(), lambda g, *, axes: flip(g, axes=axes))
 roll = linear(
     "roll",
     lambda xp, x, *, shifts, axes: xp.roll(x, shifts, axes),

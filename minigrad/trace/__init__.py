@@ -6,7 +6,7 @@ The document is described in minigrad/design/0002-trace.md. Nothing here imports
 
 from .diff import Divergence, first_divergence
 from .replay import State, check_laws, state_at
-from .schema import SCHEMA, TraceError, validate
+from .schema import SCHEMA, TraceError, to_json, validate
 from .text import table
 
-__all__ = ["SCHEMA", "Divergence", "State", "TraceError", "check_laws", "first_divergence", "state_at", "table", "validate"]
+__all__ = ["SCHEMA", "Divergence", "State", "TraceError", "check_laws", "first_divergence", "state_at", "table", "to_json", "validate"]

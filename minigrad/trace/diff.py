@@ -1,7 +1,9 @@
 """Where two Traces part: the first step at which a student's engine does something else than the reference.
 
-Nodes are matched by their order of birth within their kind (first input to first input, first operation to first operation), so labels may differ. The comparison is by what was computed, in the
-order of the reference: a different legal order of the backward pass is not a difference, a different value is.
+Nodes are matched by their order of birth within their kind (first input to first input, first operation to first operation), so labels may differ. The
+comparison is by what was computed, in the order of the reference: a different legal order of the backward pass is not a difference, a different
+value is. Where both Traces tell what was sent along an edge, that is compared first: it names the operation whose rule is wrong, while the sums
+only show where the damage arrives.
 """
 
 from __future__ import annotations
@@ -11,15 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from .replay import numbers, state_at
+from .text import number
 
 Trace = dict[str, Any]
 _COLUMN_NAMES = {"v": "value", "d": "tangent", "g": "adjoint"}
+_EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
 
 
 @dataclass(frozen=True)
 class Divergence:
     """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in the reference; step: index into the reference's steps (or None);
-    expected, got: values; say: a sentence for people."""
+    expected, got: values; say: a sentence for people; edge: the reference's edge along which a wrong contribution was sent, or None."""
 
     kind: str
     node: str | None
@@ -28,6 +32,7 @@ class Divergence:
     expected: Any
     got: Any
     say: str
+    edge: str | None = None
 
 
 def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: float = 1e-9) -> Divergence | None:
@@ -36,24 +41,76 @@ def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: f
     if structure is not None:
         return structure
     twin = {a["id"]: b["id"] for a, b in zip(_ordered(reference), _ordered(other), strict=True)}
+    places = _places(other)
+    edge_twin = {e["id"]: places.get((twin[e["src"]], twin[e["dst"]], e["slot"])) for e in reference["edges"]}
     theirs = state_at(other, len(other["steps"])).cells
     final = state_at(reference, len(reference["steps"])).cells
+    their_parts, parts = _contributions(other), _contributions(reference)
     last_write = {(node, column): i for i, s in enumerate(reference["steps"]) for node, column, _ in s["writes"]}
+    agree = lambda a, b: _agree(a, b, rtol, atol)
     for i, step in enumerate(reference["steps"]):
+        column = _EDGE_COLUMNS.get(step["phase"])
+        for part in step.get("contribs", []) if column else []:
+            got = their_parts.get((column, edge_twin[part["edge"]]))
+            if got is not None and not agree(part["product"], got["product"]):
+                say = _wrong_part(reference, step, part, got, agree)
+                return Divergence("value", step["node"], column, i, part["product"], got["product"], say, part["edge"])
         for node, column, _ in step["writes"]:
             if last_write[node, column] != i:
                 continue  # a partial sum: the complete one is compared
             expected, got = final[node, column], theirs.get((twin[node], column))
             name = _COLUMN_NAMES.get(column, column)
             if got is None:
-                return Divergence(
-                    "missing", node, column, i, expected, None, f"the {name} of {node} was never computed; it should be {_show(expected)}."
-                )
-            if not _agree(expected, got, rtol, atol):
-                return Divergence(
-                    "value", node, column, i, expected, got, f"the {name} of {node} should be {_show(expected)}, but is {_show(got)}."
-                )
+                say = f"the {name} of {node} was never computed; it should be {number(expected)}."
+                return Divergence("missing", node, column, i, expected, None, say)
+            if not agree(expected, got):
+                say = f"the {name} of {node} should be {number(expected)}, but is {number(got)}."
+                arrived = [parts[column, e["id"]]["product"] for e in reference["edges"] if e["src"] == node and (column, e["id"]) in parts]
+                say += _hint(column, expected, got, arrived, agree)
+                return Divergence("value", node, column, i, expected, got, say)
     return None
+
+
+def _contributions(trace: Trace) -> dict[tuple[str, str | None], Any]:
+    """(column, edge) -> the contribution that was sent along the edge."""
+    found: dict[tuple[str, str | None], Any] = {}
+    for step in trace["steps"]:
+        column = _EDGE_COLUMNS.get(step["phase"])
+        if column is not None:
+            found.update(((column, part["edge"]), part) for part in step.get("contribs", []))
+    return found
+
+
+def _places(trace: Trace) -> dict[tuple[str, str, int], str]:
+    return {(e["src"], e["dst"], e["slot"]): e["id"] for e in trace["edges"]}
+
+
+def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str:
+    edge = next(e for e in trace["edges"] if e["id"] == part["edge"])
+    mode, sender, receiver = ("tangent", edge["src"], edge["dst"]) if step["phase"] == "tangent" else ("adjoint", edge["dst"], edge["src"])
+    say = f"{sender} should send {number(part['product'])} to the {mode} of {receiver}, but sends {number(got['product'])}"
+    if not agree(part["upstream"], got["upstream"]):
+        complete = " when it is complete" if mode == "adjoint" else ""
+        return f"{say}: the {mode} of {sender} that it starts from should be {number(part['upstream'])}{complete}, but is {number(got['upstream'])}."
+    return f"{say}. The sign is wrong." if agree(_negative(part["product"]), got["product"]) else f"{say}."
+
+
+def _hint(column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
+    """What a wrong value looks like, where that can be told."""
+    if agree(_negative(expected), got):
+        return " The sign is wrong."
+    if column == "g" and len(parts) > 1 and any(agree(p, got) for p in parts):
+        return f" That is one of {len(parts)} contributions alone: they must be added (+=), not overwrite one another."
+    return ""
+
+
+def _negative(value: Any) -> Any:
+    flat = numbers(value)
+    if flat is None:
+        return value
+    if isinstance(value, dict):
+        return {"shape": value["shape"], "sample": [-x for x in flat]}
+    return -flat[0]
 
 
 def _ordered(trace: Trace) -> list[dict[str, Any]]:
@@ -61,57 +118,51 @@ def _ordered(trace: Trace) -> list[dict[str, Any]]:
     return sorted(trace["nodes"], key=lambda n: rank.get(n["kind"], 3))
 
 
+def _sources(trace: Trace) -> dict[str, list[str]]:
+    """Each node's operands in their order."""
+    found: dict[str, list[str]] = {n["id"]: [] for n in trace["nodes"]}
+    for edge in sorted(trace["edges"], key=lambda e: e["slot"]):
+        found[edge["dst"]].append(edge["src"])
+    return found
+
+
 def _structure(a: Trace, b: Trace) -> Divergence | None:
     ours, theirs = _ordered(a), _ordered(b)
     twin = {m["id"]: n["id"] for m, n in zip(ours, theirs, strict=False)}
-    sources = lambda t, n: [e["src"] for e in sorted((e for e in t["edges"] if e["dst"] == n["id"]), key=lambda e: e["slot"])]
+    our_sources, their_sources = _sources(a), _sources(b)
     for m, n in zip(ours, theirs, strict=False):
         if m.get("op") != n.get("op"):
-            return Divergence(
-                "structure",
-                m["id"],
-                None,
-                None,
-                m.get("op"),
-                n.get("op"),
-                f"{m['id']} should be made by {m.get('op') or 'the user'}, but is made by {n.get('op') or 'the user'}.",
-            )
-        if [twin.get(s) for s in sources(a, m)] != sources(b, n):
-            return Divergence(
-                "structure",
-                m["id"],
-                None,
-                None,
-                sources(a, m),
-                sources(b, n),
-                f"{m['id']} should be made from {sources(a, m)}, but is made from {sources(b, n)}.",
-            )
+            made, is_made = m.get("op") or "the user", n.get("op") or "the user"
+            return Divergence("structure", m["id"], None, None, m.get("op"), n.get("op"), f"{m['id']} should be made by {made}, but is made by {is_made}.")
+        wanted, found = our_sources[m["id"]], their_sources[n["id"]]
+        if [twin.get(s) for s in wanted] != found:
+            say = f"{m['id']} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
+            return Divergence("structure", m["id"], None, None, wanted, found, say)
     if len(ours) != len(theirs):
         kind, node = ("missing", ours[len(theirs)]["id"]) if len(ours) > len(theirs) else ("extra", theirs[len(ours)]["id"])
-        return Divergence(
-            kind,
-            node,
-            None,
-            None,
-            len(ours),
-            len(theirs),
-            f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one is {node}.",
-        )
+        say = f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one is {node}."
+        return Divergence(kind, node, None, None, len(ours), len(theirs), say)
     return None
 
 
+def _listed(names: list[str]) -> str:
+    return " and ".join(names) if names else "nothing"
+
+
 def _agree(a: Any, b: Any, rtol: float, atol: float) -> bool:
+    """Whether two values are equal within tolerance, in all that both Traces tell of them."""
     if isinstance(a, dict) and isinstance(b, dict) and a.get("shape") != b.get("shape"):
         return False
-    x, y = numbers(a), numbers(b)
-    if x is None or y is None:
-        return bool(a == b)
+    shared = a.keys() & b.keys() & {"min", "max", "norm"} if isinstance(a, dict) and isinstance(b, dict) else set()
+    x, y = _parts(a, shared), _parts(b, shared)
     return len(x) == len(y) and all(
         p == q or (math.isnan(p) and math.isnan(q)) or abs(p - q) <= atol + rtol * abs(p) for p, q in zip(x, y, strict=True)
     )
 
 
-def _show(value: Any) -> str:
-    from .text import number
-
-    return number(value)
+def _parts(value: Any, summary: Any = ()) -> list[float]:
+    """The numbers by which a value is known: real and imaginary part; of an array its sample and what the summary says."""
+    if isinstance(value, dict):
+        held = value["sample"] if "sample" in value else [value["re"], value["im"]]
+        return [x for v in [*held, *(value[k] for k in sorted(summary))] for x in _parts(v)]
+    return [float(value)]

@@ -1,10 +1,13 @@
 """What a well-formed `minigrad.trace/1` document is, and a validator whose complaints name the place.
 
-The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a step reads only what an earlier step wrote, columns exist only if used.
+The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a contribution travels along an edge of the node that it is for, a
+step reads only what an earlier step wrote, a column exists exactly if some step wrote into it.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +17,8 @@ KINDS = ("input", "const", "param", "op", "output", "seed")
 STAGES = ("primal", "backward", "jvp")
 COLUMNS = ("v", "d", "g")
 COLUMN_PHASES = {"v": "primal", "d": "tangent", "g": "adjoint"}
+SAMPLE = 16
+"""So many elements of an array stand in the document; of larger ones these are the first, in row-major order."""
 
 Trace = dict[str, Any]
 
@@ -23,33 +28,32 @@ class TraceError(ValueError):
 
 
 def validate(trace: Any) -> Trace:
-    """Return `trace` if it is well-formed; raise TraceError otherwise."""
+    """Return `trace` if it is well-formed; raise TraceError, with the place in the document, otherwise."""
     _need(isinstance(trace, dict), "trace", "must be an object")
     _need(trace.get("schema") == SCHEMA, "schema", f'must be "{SCHEMA}", got {trace.get("schema")!r}')
-    for key, kind in (
-        ("title", str),
-        ("inputs", list),
-        ("outputs", list),
-        ("seed", dict),
-        ("nodes", list),
-        ("edges", list),
-        ("columns", list),
-        ("steps", list),
-    ):
-        _need(isinstance(trace.get(key), kind), key, f"must be present and be a {kind.__name__}")
+    for key, kind, name in (("title", str, "a text"), ("seed", dict, "an object"), *((k, list, "a list") for k in _LISTS)):
+        _need(isinstance(trace.get(key), kind), key, f"must be present and be {name}")
+    if "source" in trace:
+        _field(trace["source"], "code", _text, "source", "the source text")
     nodes = _nodes(trace)
     edges = _edges(trace, nodes)
-    columns = [_field(c, "key", lambda k: k in COLUMNS, f"columns[{i}]", f"one of {COLUMNS}") for i, c in enumerate(trace["columns"])]
+    columns = _columns(trace)
     for key in ("inputs", "outputs"):
         for i, node in enumerate(trace[key]):
-            _need(node in nodes, f"{key}[{i}]", f"names no node: {node!r}")
+            _need(_in(node, nodes), f"{key}[{i}]", f"names no node: {node!r}")
     for key, values in trace["seed"].items():
         _need(key in ("tangents", "adjoints"), f"seed.{key}", "must be tangents or adjoints")
+        _need(isinstance(values, dict), f"seed.{key}", "must be an object of node ids")
         for node, value in values.items():
             _need(node in nodes, f"seed.{key}", f"names no node: {node!r}")
             _value(value, f"seed.{key}.{node}")
     _steps(trace, nodes, edges, columns)
+    if "layout" in trace:
+        _layout(trace["layout"], nodes, edges)
     return trace  # type: ignore[no-any-return]
+
+
+_LISTS = ("inputs", "outputs", "nodes", "edges", "columns", "steps")
 
 
 def _need(condition: bool, where: str, why: str) -> None:
@@ -59,102 +63,196 @@ def _need(condition: bool, where: str, why: str) -> None:
 
 def _field(item: Any, key: str, test: Callable[[Any], bool], where: str, what: str) -> Any:
     _need(isinstance(item, dict), where, "must be an object")
-    _need(key in item and test(item[key]), f"{where}.{key}", f"must be {what}, got {item.get(key)!r}")
+    _need(key in item and test(item[key]), f"{where}.{key}", f"must be {what}, got {_shown(item.get(key))}")
     return item[key]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _in(value: Any, names: Any) -> bool:
+    """Whether a value of whatever kind is one of some texts."""
+    return isinstance(value, str) and value in names
+
+
 def _nodes(trace: Trace) -> dict[str, int]:
     born: dict[str, int] = {}
     for i, node in enumerate(trace["nodes"]):
         where = f"nodes[{i}]"
-        name = _field(node, "id", lambda v: isinstance(v, str) and v != "", where, "a non-empty text")
+        name = _field(node, "id", lambda v: _text(v) and v != "", where, "a non-empty text")
         _need(name not in born, f"{where}.id", f"is used twice: {name!r}")
-        _field(node, "label", lambda v: isinstance(v, dict) and _text(v.get("base")), where, 'an object with a text "base"')
-        _field(node, "kind", lambda v: v in KINDS, where, f"one of {KINDS}")
-        _field(node, "stage", lambda v: v in STAGES, where, f"one of {STAGES}")
-        _field(node, "shape", lambda v: isinstance(v, list) and all(isinstance(n, int) and n >= 0 for n in v), where, "a list of sizes")
+        label = _field(node, "label", lambda v: isinstance(v, dict) and _text(v.get("base")), where, 'an object with a text "base"')
+        _field(node, "kind", lambda v: _in(v, KINDS), where, f"one of {KINDS}")
+        _field(node, "stage", lambda v: _in(v, STAGES), where, f"one of {STAGES}")
+        _field(node, "shape", lambda v: _list(v) and all(map(_count, v)), where, "a list of sizes")
         _field(node, "dtype", _text, where, "a text")
-        _tokens(_field(node, "expr", lambda v: isinstance(v, list), where, "a list of tokens"), f"{where}.expr")
+        _tokens(_field(node, "expr", _list, where, "a list of tokens"), f"{where}.expr")
         if node["kind"] in ("op", "output"):
             _field(node, "op", _text, where, "a text for op and output nodes")
+        for key in ("name", "group", "op"):
+            _need(key not in node or _text(node[key]), f"{where}.{key}", "must be a text")
+        for key in ("sub", "sup"):
+            _need(key not in label or _text(label[key]), f"{where}.label.{key}", "must be a text")
         if "span" in node:
-            _field(
-                node, "span", lambda v: isinstance(v, list) and len(v) == 4 and all(isinstance(n, int) for n in v), where, "four integers"
-            )
+            _span(node["span"], f"{where}.span", trace)
+        if "saved" in node:
+            _need(_list(node["saved"]) and all(map(_text, node["saved"])), f"{where}.saved", "must be a list of names")
         born[name] = i
+    for i, node in enumerate(trace["nodes"]):
+        _need("of" not in node or _in(node["of"], born), f"nodes[{i}].of", f"names no node: {node.get('of')!r}")
     return born
 
 
-def _edges(trace: Trace, nodes: dict[str, int]) -> set[str]:
-    names: set[str] = set()
+def _span(span: Any, where: str, trace: Trace) -> None:
+    _need(_list(span) and len(span) == 4 and all(map(_count, span)), where, "must be four numbers: line, column, end line, end column")
+    _need(1 <= span[0] <= span[2] and (span[0], span[1]) <= (span[2], span[3]), where, f"must end after it begins, got {span}")
+    if "source" in trace:
+        lines = trace["source"]["code"].split("\n")
+        inside = span[2] <= len(lines) and span[1] <= len(lines[span[0] - 1]) and span[3] <= len(lines[span[2] - 1])
+        _need(inside, where, f"leaves the source text: {span}")
+
+
+def _edges(trace: Trace, nodes: dict[str, int]) -> dict[str, Any]:
+    edges: dict[str, Any] = {}
     for i, edge in enumerate(trace["edges"]):
         where = f"edges[{i}]"
-        name = _field(edge, "id", _text, where, "a text")
-        _need(name not in names, f"{where}.id", f"is used twice: {name!r}")
+        name = _field(edge, "id", lambda v: _text(v) and v != "", where, "a non-empty text")
+        _need(name not in edges, f"{where}.id", f"is used twice: {name!r}")
         for end in ("src", "dst"):
-            _field(edge, end, lambda v: v in nodes, where, "a node's id")
+            _field(edge, end, lambda v: _in(v, nodes), where, "a node's id")
         _need(nodes[edge["src"]] < nodes[edge["dst"]], where, f"leads from {edge['src']} to the older {edge['dst']}")
-        _field(edge, "slot", lambda v: isinstance(v, int) and v >= 0, where, "an operand position")
-        _field(edge, "stage", lambda v: v in STAGES, where, f"one of {STAGES}")
-        names.add(name)
-    return names
+        _field(edge, "slot", _count, where, "an operand position")
+        _field(edge, "stage", lambda v: _in(v, STAGES), where, f"one of {STAGES}")
+        edges[name] = edge
+    return edges
 
 
-def _steps(trace: Trace, nodes: dict[str, int], edges: set[str], columns: list[str]) -> None:
+def _columns(trace: Trace) -> list[str]:
+    keys: list[str] = []
+    for i, column in enumerate(trace["columns"]):
+        where = f"columns[{i}]"
+        key = _field(column, "key", lambda v: _in(v, COLUMNS), where, f"one of {COLUMNS}")
+        _need(key not in keys, f"{where}.key", f"is used twice: {key!r}")
+        _field(column, "label", _text, where, "a text")
+        _field(column, "phase", lambda v: v == COLUMN_PHASES[key], where, COLUMN_PHASES[key])
+        keys.append(key)
+    return keys
+
+
+def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: list[str]) -> None:
     written: set[tuple[str, str]] = set()
     for i, step in enumerate(trace["steps"]):
         where = f"steps[{i}]"
-        _field(step, "phase", lambda v: v in PHASES, where, f"one of {PHASES}")
-        _field(step, "node", lambda v: v in nodes, where, "a node's id")
+        _field(step, "phase", lambda v: _in(v, PHASES), where, f"one of {PHASES}")
+        _field(step, "node", lambda v: _in(v, nodes), where, "a node's id")
         _field(step, "say", _text, where, "a sentence")
-        _tokens(_field(step, "formula", lambda v: isinstance(v, list), where, "a list of tokens"), f"{where}.formula")
-        for e in _field(step, "edges", lambda v: isinstance(v, list), where, "a list of edge ids"):
-            _need(e in edges, f"{where}.edges", f"names no edge: {e!r}")
-        for cell in _field(step, "reads", lambda v: isinstance(v, list), where, "a list of [node, column]"):
-            _need(isinstance(cell, list) and len(cell) == 2, f"{where}.reads", f"must hold [node, column], got {cell!r}")
+        _tokens(_field(step, "formula", _list, where, "a list of tokens"), f"{where}.formula")
+        for e in _field(step, "edges", _list, where, "a list of edge ids"):
+            _need(_in(e, edges), f"{where}.edges", f"names no edge: {e!r}")
+        for cell in _field(step, "reads", _list, where, "a list of [node, column]"):
+            _need(_list(cell) and len(cell) == 2 and all(map(_text, cell)), f"{where}.reads", f"must hold [node, column], got {_shown(cell)}")
             _need(tuple(cell) in written, f"{where}.reads", f"reads {cell[0]} ({cell[1]}) before it was written")
-        for cell in _field(step, "writes", lambda v: isinstance(v, list), where, "a list of [node, column, value]"):
-            _need(isinstance(cell, list) and len(cell) == 3, f"{where}.writes", f"must hold [node, column, value], got {cell!r}")
-            _need(cell[0] in nodes and cell[1] in columns, f"{where}.writes", f"names no node or column: {cell[:2]!r}")
+        for cell in _field(step, "writes", _list, where, "a list of [node, column, value]"):
+            _need(_list(cell) and len(cell) == 3, f"{where}.writes", f"must hold [node, column, value], got {_shown(cell)}")
+            _need(_in(cell[0], nodes) and _in(cell[1], columns), f"{where}.writes", f"names no node or column: {cell[:2]!r}")
             _value(cell[2], f"{where}.writes")
-            written.add((cell[0], cell[1]))
-        for j, part in enumerate(step.get("contribs", [])):
-            _field(part, "edge", lambda v: v in edges, f"{where}.contribs[{j}]", "an edge's id")
-            for key in ("upstream", "product"):
-                _field(part, key, lambda v: v is not None, f"{where}.contribs[{j}]", "a value")
-            for key in ("local", "upstream", "product", "before", "after"):
-                if key in part:
-                    _value(part[key], f"{where}.contribs[{j}].{key}")
+        written.update((cell[0], cell[1]) for cell in step["writes"])
+        for key in ("add", "free"):
+            _need(_list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])), f"{where}.{key}", "must be a list of node ids")
+        _need("line" not in step or (_count(step["line"]) and step["line"] >= 1), f"{where}.line", "must be a line number from 1")
+        _contributions(step, where, edges)
+    for key in columns:
+        _need(any(column == key for _, column in written), "columns", f"has {key!r}, but no step writes it: absent means not computed")
+
+
+def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> None:
+    for j, part in enumerate(_field(step, "contribs", _list, where, "a list of contributions") if "contribs" in step else []):
+        place = f"{where}.contribs[{j}]"
+        edge = edges[_field(part, "edge", lambda v: _in(v, edges), place, "an edge's id")]
+        end = "dst" if step["phase"] == "tangent" else "src"
+        _need(edge[end] == step["node"], f"{place}.edge", f"{edge['id']} does not lead {'to' if end == 'dst' else 'back to'} {step['node']}")
+        for key in ("upstream", "product"):
+            _need(key in part, f"{place}.{key}", "must be present")
+        for key in ("local", "upstream", "product", "before", "after"):
+            if key in part:
+                _value(part[key], f"{place}.{key}")
 
 
 def _value(value: Any, where: str) -> None:
     if isinstance(value, dict):
         if "shape" in value:
-            _need(isinstance(value.get("sample"), list), where, "an array's value needs a sample")
-            for v in value["sample"]:
+            _need(_list(value["shape"]) and all(map(_count, value["shape"])), where, "an array's shape must be a list of sizes")
+            _field(value, "dtype", _text, where, "a text")
+            size = math.prod(value["shape"])
+            sample = _field(value, "sample", _list, where, "a list of the first elements")
+            _need(len(sample) == min(size, SAMPLE), f"{where}.sample", f"must hold {min(size, SAMPLE)} of the {size} elements, got {len(sample)}")
+            for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
+                _need(not (isinstance(v, dict) and "shape" in v), where, "an array's elements must be numbers")
                 _value(v, where)
             return
-        _need(set(value) == {"re", "im"}, where, f"must be a number or a value object, got {value!r}")
-        _value(value["re"], where)
-        _value(value["im"], where)
+        _need(value.keys() == {"re", "im"}, where, f"must be a number or a value object, got {_shown(value)}")
+        for v in (value["re"], value["im"]):
+            _need(not isinstance(v, dict), where, "the parts of a complex number must be real numbers")
+            _value(v, where)
         return
     if isinstance(value, str):
         _need(value in ("nan", "inf", "-inf"), where, f"must be a number, got {value!r}")
         return
     _need(isinstance(value, bool | int | float), where, f"must be a number, got {type(value).__name__}")
-    _need(value == value and abs(value) != float("inf"), where, 'writes NaN and infinity as the texts "nan", "inf", "-inf"')
+    _need(isinstance(value, int) or math.isfinite(value), where, 'must write NaN and infinity as the texts "nan", "inf", "-inf"')
+
+
+_NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
+_PLAIN = {"sym": "base", "num": "value", "op": "text", "fn": "text", "text": "text"}
 
 
 def _tokens(tokens: list[Any], where: str) -> None:
-    nested = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
-    plain = {"sym": "base", "num": "value", "op": "text", "fn": "text", "text": "text"}
     for i, token in enumerate(tokens):
-        kind = _field(token, "t", lambda v: v in nested or v in plain, f"{where}[{i}]", f"one of {(*plain, *nested)}")
-        for key in nested.get(kind, ()):
-            _tokens(_field(token, key, lambda v: isinstance(v, list), f"{where}[{i}]", "a list of tokens"), f"{where}[{i}].{key}")
-        if kind in plain:
-            _need(plain[kind] in token, f"{where}[{i}].{plain[kind]}", "must be present")
+        place = f"{where}[{i}]"
+        kind = _field(token, "t", lambda v: _in(v, _NESTED) or _in(v, _PLAIN), place, f"one of {(*_PLAIN, *_NESTED)}")
+        for key in _NESTED.get(kind, ()):
+            _tokens(_field(token, key, _list, place, "a list of tokens"), f"{place}.{key}")
+        if kind == "num":
+            _need("value" in token, f"{place}.value", "must be present")
+            _value(token["value"], f"{place}.value")
+        elif kind in _PLAIN:
+            _field(token, _PLAIN[kind], _text, place, "a text")
+        _need("col" not in token or _in(token["col"], COLUMNS), f"{place}.col", f"must be one of {COLUMNS}")
+        _need("accent" not in token or _in(token["accent"], ("dot", "bar")), f"{place}.accent", "must be dot or bar")
+
+
+def _layout(layout: Any, nodes: dict[str, int], edges: dict[str, Any]) -> None:
+    for key in ("width", "height"):
+        _field(layout, key, _length, "layout", "a length")
+    for name, box in _field(layout, "nodes", lambda v: isinstance(v, dict), "layout", "an object of node ids").items():
+        _need(name in nodes, "layout.nodes", f"names no node: {name!r}")
+        for key in "xywh":
+            _field(box, key, _length, f"layout.nodes.{name}", "a number")
+    for name, line in _field(layout, "edges", lambda v: isinstance(v, dict), "layout", "an object of edge ids").items():
+        _need(name in edges, "layout.edges", f"names no edge: {name!r}")
+        points = _field(line, "points", _list, f"layout.edges.{name}", "a list of points")
+        good = all(_list(p) and len(p) == 2 and all(map(_length, p)) for p in points)
+        _need(good, f"layout.edges.{name}.points", "must hold [x, y] pairs of numbers")
+
+
+def _length(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def to_json(trace: Trace) -> str:
+    """The document as one line of JSON: the same Trace gives the same bytes, on every machine."""
+    return json.dumps(trace, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -22,7 +22,8 @@ def number(value: Any) -> str:
             for n in value["shape"]:
                 size *= n
             return f"[{shown}{', …' if size > 4 else ''}] {'×'.join(map(str, value['shape']))}"
-        return f"{number(value['re'])}{'+' if not str(value['im']).startswith('-') else ''}{number(value['im'])}i"
+        imaginary = number(value["im"])
+        return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, str):

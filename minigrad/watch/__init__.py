@@ -1,5 +1,5 @@
 """Observers of the engine: what uses the one instrumentation point of observe.py."""
 
-from .tracer import trace_function
+from .trace import trace_function
 
 __all__ = ["trace_function"]

@@ -1,17 +1,26 @@
-"""Which part of the user's source called an operation: line and columns of the exact sub-expression.
+"""Which part of the user's source called an operation (line and columns of the exact sub-expression), and to which variable its result was given.
 
-Python 3.11 keeps, for every instruction, the source range it came from (`code.co_positions`). The tracer asks for the instruction that is running in the traced function.
-It works in notebook cells too, because IPython registers each cell's text.
+Python 3.11 keeps, for every instruction, the source range it came from (`code.co_positions`). The tracer asks for the instruction that is running in the
+traced function. It works in notebook cells too, because IPython registers each cell's text. Where the text cannot be had (functions made by `exec`,
+built-in ones), or is not that of the function, there are no spans; nothing else changes.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import sys
 import textwrap
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
+
+Range = tuple[int, int, int, int]
+"""First line, last line (from 1, in the file), first and last column (from 0, in bytes), as `co_positions` and `ast` count."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+MOST_LOCALS = 256
+"""In functions with more variables than this, results are not looked up among them: it would take quadratic time."""
 
 
 class SourceMap:
@@ -19,50 +28,81 @@ class SourceMap:
 
     def __init__(self, f: Callable[..., Any], text: str | None = None) -> None:
         """f: the function; text: what to show instead of its own source (then positions refer to the code's own lines and columns)."""
-        self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "f")
-        code = getattr(f, "__code__", None)
-        self._codes = set(_nested(code)) if isinstance(code, CodeType) else set()
-        self._filename = code.co_filename if isinstance(code, CodeType) else None
+        self.name = str(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "f")
+        code = _code_of(f)
+        self._codes = set() if code is None else set(_nested(code))
+        self._positions: dict[CodeType, list[Any]] = {}
+        self._variables: dict[Range, str] = {}
+        self._first, self._margin, self._lines = 1, 0, []
         self._text: str | None = text if text is not None else getattr(f, "source", None)
-        self._first, self._indent = 1, 0
-        if self._text is None and isinstance(code, CodeType):
-            try:
-                lines, first = inspect.getsourcelines(code)
-            except (OSError, TypeError, IndexError):
-                return
-            raw = "".join(lines)
-            self._text = textwrap.dedent(raw).rstrip("\n")
-            self._indent = len(lines[0]) - len(lines[0].lstrip()) if self._text != raw.rstrip("\n") else 0
-            self._first = max(first, 1)
+        if self._text is not None:
+            self._lines = str(self._text).split("\n")
+        elif code is not None:
+            self._find(code)
 
-    def here(self) -> list[int] | None:
-        """[line, column, end line, end column] of the expression being evaluated in the traced function; lines count from 1 in its source."""
-        if self._text is None or not self._codes:
-            return None
-        frame = sys._getframe(1)
-        while frame is not None:
-            if frame.f_code in self._codes:
-                break
-            frame = frame.f_back  # type: ignore[assignment]
-        else:
-            return None
-        positions = _position(frame.f_code, frame.f_lasti)
-        if positions is None:
-            return None
-        lines = self._text.split("\n")
-        line, end_line = positions[0] - self._first + 1, positions[1] - self._first + 1
-        if not (1 <= line <= end_line <= len(lines)):
-            return None
-        return [line, self._column(lines[line - 1], positions[2]), end_line, self._column(lines[end_line - 1], positions[3])]
-
-    def _column(self, line: str, offset: int) -> int:
-        """A byte offset in the file's line as a character column of the shown line."""
-        raw = (" " * self._indent + line).encode()
-        return max(0, len(raw[:offset].decode(errors="ignore")) - self._indent)
+    def _find(self, code: CodeType) -> None:
+        found = _definition(code)
+        if found is None:
+            return
+        lines, definition = found
+        last = definition.end_lineno or definition.lineno
+        self._first = _first_line(definition)
+        self._lines = [line.rstrip("\n") for line in lines[self._first - 1 : last]]
+        self._text = textwrap.dedent("\n".join(self._lines))
+        self._margin = len(self._lines[0]) - len(self._text.split("\n")[0])
+        for node in ast.walk(definition):
+            target = _simple_target(node)
+            if target is not None:
+                value: ast.expr = node.value  # type: ignore[attr-defined]
+                self._variables[value.lineno, value.end_lineno or 0, value.col_offset, value.end_col_offset or 0] = target
 
     def source(self) -> dict[str, Any] | None:
         """The Trace's `source` entry. The file's name is left out: it would make equal programs differ."""
         return None if self._text is None else {"code": self._text}
+
+    def frame(self) -> FrameType | None:
+        """The innermost running call of the traced function or of one defined inside it; None outside or without source."""
+        frame: FrameType | None = sys._getframe(1) if self._text is not None else None
+        while frame is not None and frame.f_code not in self._codes:
+            frame = frame.f_back
+        return frame
+
+    def span(self, frame: FrameType) -> list[int] | None:
+        """[line, column, end line, end column] of the expression that `frame` is evaluating; lines count from 1 in the source."""
+        found = self._range(frame)
+        if found is None:
+            return None
+        line, end_line = found[0] - self._first, found[1] - self._first
+        if not 0 <= line <= end_line < len(self._lines):
+            return None
+        return [line + 1, self._column(line, found[2]), end_line + 1, self._column(end_line, found[3])]
+
+    def variable(self, frame: FrameType) -> str | None:
+        """The name in `name = <the expression that frame is evaluating>`, if it stands in such an assignment."""
+        if frame.f_code.co_nlocals > MOST_LOCALS:
+            return None
+        found = self._range(frame)
+        return None if found is None else self._variables.get(found)
+
+    def _range(self, frame: FrameType) -> Range | None:
+        positions = self._positions.get(frame.f_code)
+        if positions is None:
+            positions = self._positions[frame.f_code] = list(frame.f_code.co_positions())
+        found = positions[frame.f_lasti // 2]
+        return None if None in found else found
+
+    def _column(self, line: int, offset: int) -> int:
+        """A byte offset in the file's line as a character column of the shown line."""
+        return max(0, len(self._lines[line].encode()[:offset].decode(errors="ignore")) - self._margin)
+
+
+def _code_of(f: Any) -> CodeType | None:
+    """The code that runs when f is called: behind decorators, of a bound method, of an object with `__call__`, of a partial."""
+    while isinstance(f, functools.partial):
+        f = f.func
+    f = inspect.unwrap(f)
+    code = getattr(f, "__code__", None) or getattr(getattr(type(f), "__call__", None), "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def _nested(code: CodeType) -> list[CodeType]:
@@ -75,10 +115,44 @@ def _nested(code: CodeType) -> list[CodeType]:
     return found
 
 
-def _position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
-    for i, (line, end_line, column, end_column) in enumerate(code.co_positions()):
-        if i == instruction // 2:
-            if line is None or end_line is None or column is None or end_column is None:
-                return None
-            return line, end_line, column, end_column
+def _definition(code: CodeType) -> tuple[list[str], Function] | None:
+    """The lines of the file that `code` came from and its definition there; None if there is no such file, or the file says something else."""
+    try:
+        lines, _ = inspect.findsource(code)
+        tree = _parsed("".join(lines))
+    except (OSError, TypeError, IndexError, SyntaxError, ValueError, RecursionError):
+        return None
+    candidates = [n for n in ast.walk(tree) if isinstance(n, Function) and _first_line(n) == code.co_firstlineno and _fits(n, code)]
+    if len(candidates) > 1:  # several lambdas on one line: the one whose body holds the code's instructions
+        ranges = [p for p in code.co_positions() if None not in p and p[3] != 0]
+        inside = lambda n, p: (n.lineno, n.col_offset) <= (p[0], p[2]) and (p[1], p[3]) <= (n.end_lineno, n.end_col_offset)
+        candidates = [n for n in candidates if isinstance(n, ast.Lambda) and all(inside(n.body, p) for p in ranges)]
+        candidates.sort(key=lambda n: (n.lineno, n.col_offset))  # of lambdas inside one another the innermost
+    return (lines, candidates[-1]) if candidates else None
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def _first_line(definition: Function) -> int:
+    decorators = getattr(definition, "decorator_list", [])
+    return int(decorators[0].lineno if decorators else definition.lineno)
+
+
+def _fits(definition: Function, code: CodeType) -> bool:
+    """Whether a definition has the code's name and parameters: a file that changed since it was run shows another function there."""
+    name = definition.name if not isinstance(definition, ast.Lambda) else "<lambda>"
+    given = definition.args
+    parameters = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return name == code.co_name and parameters == list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def _simple_target(node: ast.AST) -> str | None:
+    """`a` in `a = …`, `a: T = …` and `(a := …)`."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    if isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None and isinstance(node.target, ast.Name):
+        return node.target.id
     return None

@@ -10,11 +10,11 @@ from typing import Any
 
 from .. import backend
 from ..primitive import Primitive
+from ..trace.schema import SAMPLE
 from ..trace.text import number, text_of
 
 Token = dict[str, Any]
 Tokens = list[Token]
-SAMPLE = 16
 
 INFIX = {
     "add": ("+", 1),
@@ -80,6 +80,18 @@ def num(array: Any, column: str | None = None) -> Token:
     return token | {"col": column} if column else token
 
 
+def plain(argument: Any) -> Token:
+    """An argument that is no tensor: a number, or the kind of thing that was given to a user's Function."""
+    if isinstance(argument, bool | int | float | complex) or hasattr(argument, "dtype"):
+        return num(argument)
+    return {"t": "text", "text": "None" if argument is None else type(argument).__name__}
+
+
+def result_number(index: int) -> Tokens:
+    """Which of an operation's several results, counted from 0."""
+    return [op("["), num(index), op("]")]
+
+
 def op(text: str) -> Token:
     """An operator sign."""
     return {"t": "op", "text": text}
@@ -102,6 +114,8 @@ def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tok
         return [{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [operands[0]]}]
     if prim.name == "reciprocal":
         return [num(1), op("/"), *held[0]]
+    if prim.name in ("window", "getitem") and "index" in params:
+        return [*held[0], op("["), {"t": "text", "text": _index(params["index"])}, op("]")]
     inner: Tokens = []
     for i, token in enumerate(operands):
         inner += [*([op(",")] if i else []), token]
@@ -111,6 +125,19 @@ def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tok
     if len(inner) == 1 and inner[0]["t"] == "sym":
         return [{"t": "fn", "text": prim.symbol}, *inner]
     return [{"t": "fn", "text": prim.symbol}, op("("), *inner, op(")")]
+
+
+def _index(part: Any) -> str:
+    """What stood between the brackets; arrays by their shape."""
+    if isinstance(part, tuple):
+        return ", ".join(_index(p) for p in part)
+    if isinstance(part, slice):
+        ends = [str(v) if v is not None else "" for v in (part.start, part.stop, part.step)]
+        return ":".join(ends[: 2 if part.step is None else 3])
+    if part is None or part is Ellipsis:
+        return "None" if part is None else "…"
+    shape = getattr(part, "shape", ())
+    return f"{'mask' if part.dtype.kind == 'b' else 'indices'} {_plain(tuple(shape))}" if shape else str(part)
 
 
 def _plain(given: Any) -> str:
@@ -144,10 +171,10 @@ def seeded(name: str, accent: str, array: Any) -> tuple[Tokens, str]:
     return [symbol(name, accent, column), op("="), num(array, column)], f"Seed: the {what} of {name} is {number(value(array))}{note}."
 
 
-def computed(name: str, expr: Tokens, arithmetic: Tokens, result: Any, operands: list[Any]) -> tuple[Tokens, str]:
+def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any, operands: list[Any]) -> tuple[Tokens, str]:
     """An operation's value; the arithmetic is spelled out where all operands are single numbers."""
     formula = [symbol(name), op("="), *expr]
-    if all(getattr(o, "ndim", 0) == 0 for o in operands) and operands:
+    if arithmetic is not None and operands and all(getattr(o, "ndim", 0) == 0 for o in operands):
         formula += [op("="), *arithmetic]
     formula += [op("="), num(result, "v")]
     return formula, f"{name} = {text_of(expr)} = {number(value(result))}."
@@ -170,23 +197,47 @@ def pushed(name: str, terms: list[tuple[str, Any, Any]], result: Any) -> tuple[T
     return formula, f"The tangent of {name} is {number(value(result))}."
 
 
-def pulled(name: str, target: str, local: Any, g: Any, c: Any, before: Any, after: Any) -> tuple[Tokens, str]:
-    """A contribution carried back along one edge, and the sum so far."""
-    formula: Tokens = [
-        symbol(target, "bar", "g"),
-        op("=" if before is None else "+="),
-        symbol(name, "bar", "g"),
-        op("·"),
-        _partial(name, target),
-    ]
-    if local is not None and getattr(local, "ndim", 0) == 0:
-        formula += [op("="), *_held(num(g, "g")), op("·"), *_held(num(local))]
+def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens, str]:
+    """A tangent that a user's Function computed from those of all its inputs at once."""
+    inner: Tokens = []
+    for i, source in enumerate(sources):
+        inner += [*([op(",")] if i else []), symbol(source, "dot", "d")]
+    formula = [symbol(name, "dot", "d"), op("="), {"t": "fn", "text": "jvp"}, op("("), *inner, op(")"), op("="), num(result, "d")]
+    return formula, f"The tangent of {name} is {number(value(result))}, by the Function's own rule."
+
+
+def pulled(
+    upstream: list[tuple[str, Any]], target: str, local: Any, c: Any, before: Any, after: Any, summed: bool
+) -> tuple[Tokens, str]:
+    """A contribution carried back to an operand, and the sum so far.
+
+    upstream: the results that send, with their adjoints; summed: the operand was used for many elements, whose contributions are added up.
+    """
+    terms: Tokens = []
+    for i, (name, _) in enumerate(upstream):
+        terms += [*([op("+")] if i else []), symbol(name, "bar", "g"), op("·"), _partial(name, target)]
+    if summed:
+        terms = [{"t": "fn", "text": "sum"}, op("("), *terms, op(")")]
+    formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+="), *terms]
+    if len(upstream) == 1 and local is not None and getattr(local, "ndim", 0) == 0:
+        formula += [op("="), *_held(num(upstream[0][1], "g")), op("·"), *_held(num(local))]
     formula += [op("="), num(c, "g")]
-    sent = number(value(c))
+    sender = " and ".join(name for name, _ in upstream)
+    say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {number(value(c))} back to {target}"
+    if summed:
+        say += " (summed over the elements that used it)"
     if before is None:
-        return formula, f"{name} sends {sent} back to {target}; the adjoint of {target} is {number(value(after))} so far."
+        return formula, f"{say}; the adjoint of {target} is {number(value(after))} so far."
     formula += [op("→"), num(before, "g"), op("+"), *_held(num(c, "g")), op("="), num(after, "g")]
-    return (
-        formula,
-        f"{name} sends {sent} back to {target}; added to {number(value(before))} the adjoint of {target} is now {number(value(after))}.",
-    )
+    return formula, f"{say}; added to {number(value(before))} the adjoint of {target} is now {number(value(after))}."
+
+
+def replaced(name: str, g: Any) -> tuple[Tokens, str]:
+    """A hook put another adjoint in the place of the computed one."""
+    return [symbol(name, "bar", "g"), op("="), num(g, "g")], f"A hook replaced the adjoint of {name}; it is now {number(value(g))}."
+
+
+def from_outside(target: str, c: Any, after: Any) -> tuple[Tokens, str]:
+    """A contribution along a path that was computed before the traced function ran."""
+    say = f"{target} also receives {number(value(c))} along what was computed before the function ran; its adjoint is now {number(value(after))}."
+    return [symbol(target, "bar", "g"), op("+="), num(c, "g")], say

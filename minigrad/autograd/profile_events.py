@@ -1,0 +1,365 @@
+"""What a profile consists of: timed events, their averages, and the table and the time line that show them.
+
+Times are in microseconds, memory is in bytes. The *total* time of an event includes the events inside it, its *self* time does not (nor what the
+profiler itself spent on them): self times add up to the time spent in operations, totals count nested events again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SORT_KEYS = (
+    "cpu_time",
+    "cuda_time",
+    "cpu_time_total",
+    "cuda_time_total",
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "cpu_memory_usage",
+    "cuda_memory_usage",
+    "self_cpu_memory_usage",
+    "self_cuda_memory_usage",
+    "count",
+)
+NAME_WIDTH, SHAPES_WIDTH, STACK_WIDTH = 30, 30, 50
+
+
+class Interval(NamedTuple):
+    """A stretch of time in microseconds since the profile began."""
+
+    start: float
+    end: float
+
+    def elapsed_us(self) -> float:
+        """Its length."""
+        return self.end - self.start
+
+
+class Kernel(NamedTuple):
+    """A piece of work on a device that an event started, and its duration in microseconds."""
+
+    name: str
+    device: int
+    duration: float
+
+
+class FunctionEvent:
+    """One operation that ran.
+
+    name (also `key`): the operation, or the node of the graph that was pulled backward; phase: as in `observe.Event`; thread: its number;
+    time_range: when; sequence_nr: equal for a forward operation and the backward pull of its node, -1 without one;
+    input_shapes, stack: where recorded, else empty; cpu_parent, cpu_children: the events around and inside it; kernels: its work on a device.
+    """
+
+    count = 1
+
+    def __init__(
+        self,
+        name: str,
+        start_us: float,
+        end_us: float,
+        *,
+        id: int = 0,
+        phase: str = "forward",
+        thread: int = 0,
+        sequence_nr: int = -1,
+        input_shapes: Sequence[Any] = (),
+        stack: Sequence[str] = (),
+        overhead: float = 0.0,
+        cpu_memory_usage: int = 0,
+        cuda_memory_usage: int = 0,
+        overhead_memory: int = 0,
+    ) -> None:
+        self.id, self.name, self.phase, self.thread, self.sequence_nr = id, name, phase, thread, sequence_nr
+        self.time_range = Interval(start_us, end_us)
+        self.input_shapes, self.stack = list(input_shapes), list(stack)
+        self.overhead, self.overhead_memory = overhead, overhead_memory
+        self.cpu_memory_usage, self.cuda_memory_usage = cpu_memory_usage, cuda_memory_usage
+        self.cpu_parent: FunctionEvent | None = None
+        self.cpu_children: list[FunctionEvent] = []
+        self.kernels: list[Kernel] = []
+
+    @property
+    def key(self) -> str:
+        """The name by which events are averaged."""
+        return self.name
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Put an event that ran inside this one into its place."""
+        self.cpu_children.append(child)
+        child.cpu_parent = self
+
+    def append_kernel(self, name: str, device: int, duration: float) -> None:
+        """Add work on a device that this event started; duration in microseconds."""
+        self.kernels.append(Kernel(name, device, duration))
+
+    @property
+    def cpu_time_total(self) -> float:
+        """Time from begin to end, events inside included."""
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Time from begin to end, without that of the events inside and of recording them."""
+        return max(0.0, self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children) - self.overhead)
+
+    @property
+    def cuda_time_total(self) -> float:
+        """Device time that this event and those inside it started."""
+        return self.self_cuda_time_total + sum(c.cuda_time_total for c in self.cpu_children)
+
+    @property
+    def self_cuda_time_total(self) -> float:
+        """Device time that this event itself started."""
+        return sum(k.duration for k in self.kernels)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """Bytes allocated (less those freed) by this event itself."""
+        return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children) - self.overhead_memory
+
+    @property
+    def self_cuda_memory_usage(self) -> int:
+        """Device bytes allocated (less those freed) by this event itself."""
+        return self.cuda_memory_usage - sum(c.cuda_memory_usage for c in self.cpu_children)
+
+    @property
+    def cpu_time(self) -> float:
+        """As `cpu_time_total`, for one call."""
+        return self.cpu_time_total
+
+    @property
+    def cuda_time(self) -> float:
+        """As `cuda_time_total`, for one call."""
+        return self.cuda_time_total
+
+    def __repr__(self) -> str:
+        return f"<FunctionEvent {self.name} self {format_time(self.self_cpu_time_total)} total {format_time(self.cpu_time_total)}>"
+
+
+class FunctionEventAvg:
+    """Several events added up; `cpu_time` and `cuda_time` are per call."""
+
+    def __init__(self, key: str | None = None) -> None:
+        self.key = key
+        self.count = 0
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cuda_time_total = self.self_cuda_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.cuda_memory_usage = self.self_cuda_memory_usage = 0
+        self.input_shapes: list[Any] = []
+        self.stack: list[str] = []
+        self.cpu_parent: FunctionEvent | None = None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key or "Total"
+
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Add an event, or others added up before."""
+        if self.count == 0:
+            self.input_shapes, self.stack, self.cpu_parent = other.input_shapes, other.stack, other.cpu_parent
+        self.count += other.count
+        for field in _SUMS:
+            setattr(self, field, getattr(self, field) + getattr(other, field))
+        return self
+
+    @property
+    def cpu_time(self) -> float:
+        """Average total time of a call."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def cuda_time(self) -> float:
+        """Average device time of a call."""
+        return self.cuda_time_total / self.count if self.count else 0.0
+
+    def __repr__(self) -> str:
+        return f"<FunctionEventAvg {self.name} calls {self.count} self {format_time(self.self_cpu_time_total)} average {format_time(self.cpu_time)}>"
+
+
+_SUMS = (
+    "cpu_time_total",
+    "self_cpu_time_total",
+    "cuda_time_total",
+    "self_cuda_time_total",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "cuda_memory_usage",
+    "self_cuda_memory_usage",
+)
+
+
+class EventList(list[Any]):
+    """Events or averages, in the order in which they began. Prints as a table."""
+
+    def __init__(self, events: Iterable[Any] = (), *, use_cuda: bool = False, profile_memory: bool = False) -> None:
+        super().__init__(events)
+        self._use_cuda, self._profile_memory = use_cuda, profile_memory
+
+    def __str__(self) -> str:
+        return self.table()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Sum of all self times: the time spent in operations."""
+        return float(sum(e.self_cpu_time_total for e in self))
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+        """The events added up by name; also by input shapes, and by the innermost n lines of the stack, if asked for (and recorded)."""
+        groups: dict[Any, FunctionEventAvg] = {}
+        for event in self:
+            shapes = str(event.input_shapes) if group_by_input_shape else ""
+            stack = tuple(event.stack[:group_by_stack_n])
+            group = groups.setdefault((event.key, shapes, stack), FunctionEventAvg(event.key))
+            group.add(event)
+            group.stack = list(stack)
+        for group in groups.values():
+            if not group_by_input_shape:
+                group.input_shapes = []
+        return EventList(groups.values(), use_cuda=self._use_cuda, profile_memory=self._profile_memory)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events added up."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.add(event)
+        total.key = "Total"
+        total.input_shapes, total.stack = [], []
+        return total
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False) -> str:
+        """The events as text.
+
+        sort_by: one of SORT_KEYS, largest first (default: in the order in which they began); row_limit: at most so many rows (-1: all);
+        header: a line above the table; top_level_events_only: leave out what ran inside other events. Raises ValueError for an unknown key.
+        """
+        if sort_by is not None and sort_by not in SORT_KEYS:
+            raise ValueError(f"table: sort_by must be one of {', '.join(SORT_KEYS)}, got {sort_by!r}.")
+        rows = [e for e in self if not top_level_events_only or e.cpu_parent is None]
+        if sort_by is not None:
+            rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
+        left_out = len(rows) - row_limit if 0 <= row_limit < len(rows) else 0
+        return _table(rows[: len(rows) - left_out], self, header, left_out, self._use_cuda, self._profile_memory)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the time line as trace-event JSON, which ui.perfetto.dev and chrome://tracing open.
+
+        Arrows lead from each forward operation to the backward pull of its node. Raises ValueError for averages, which have no place in time.
+        """
+        if any(not isinstance(e, FunctionEvent) for e in self):
+            raise ValueError("export_chrome_trace: averages have no place in time; export the profile's own events (prof.export_chrome_trace).")
+        Path(path).write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": _trace_events(self)}, separators=(",", ":")), encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------------------------------- the table
+
+
+def format_time(us: float) -> str:
+    """A time in a unit that suits its size."""
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+def format_memory(count: float) -> str:
+    """A number of bytes, possibly negative, in a unit that suits its size."""
+    for unit, size in (("Gb", 2**30), ("Mb", 2**20), ("Kb", 2**10)):
+        if abs(count) >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count:.0f} b"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "-"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _table(rows: list[Any], everything: EventList, header: str | None, left_out: int, use_cuda: bool, profile_memory: bool) -> str:
+    cpu = everything.self_cpu_time_total
+    columns: list[tuple[str, Callable[[Any], str]]] = [
+        ("Name", lambda e: _cut(e.name, NAME_WIDTH)),
+        ("Self CPU %", lambda e: _share(e.self_cpu_time_total, cpu)),
+        ("Self CPU", lambda e: format_time(e.self_cpu_time_total)),
+        ("CPU total %", lambda e: _share(e.cpu_time_total, cpu)),
+        ("CPU total", lambda e: format_time(e.cpu_time_total)),
+        ("CPU time avg", lambda e: format_time(e.cpu_time)),
+    ]
+    if use_cuda:
+        cuda = sum(e.self_cuda_time_total for e in everything)
+        columns += [
+            ("Self CUDA", lambda e: format_time(e.self_cuda_time_total)),
+            ("Self CUDA %", lambda e: _share(e.self_cuda_time_total, cuda)),
+            ("CUDA total", lambda e: format_time(e.cuda_time_total)),
+            ("CUDA time avg", lambda e: format_time(e.cuda_time)),
+        ]
+    if profile_memory:
+        columns += [("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)), ("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage))]
+        if use_cuda:
+            columns += [
+                ("CUDA Mem", lambda e: format_memory(e.cuda_memory_usage)),
+                ("Self CUDA Mem", lambda e: format_memory(e.self_cuda_memory_usage)),
+            ]
+    columns.append(("# of Calls", lambda e: str(e.count)))
+    if any(e.input_shapes for e in rows):
+        columns.append(("Input Shapes", lambda e: _cut(str(e.input_shapes), SHAPES_WIDTH)))
+    if any(e.stack for e in rows):
+        columns.append(("Source", lambda e: _cut_left(e.stack[0], STACK_WIDTH) if e.stack else ""))
+    cells = [[title for title, _ in columns]] + [[show(e) for _, show in columns] for e in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    text = {"Name", "Input Shapes", "Source"}
+    lines = ["  ".join(c.ljust(w) if t in text else c.rjust(w) for c, w, (t, _) in zip(row, widths, columns, strict=True)).rstrip() for row in cells]
+    rule = "  ".join("-" * w for w in widths)
+    body = [rule, lines[0], rule, *lines[1:], rule]
+    if left_out:
+        body.append(f"… and {left_out} more")
+    body.append(f"Self CPU time total: {format_time(cpu)}")
+    if use_cuda:
+        body.append(f"Self CUDA time total: {format_time(sum(e.self_cuda_time_total for e in everything))}")
+    return "\n".join(([header] if header else []) + body) + "\n"
+
+
+def _cut_left(text: str, width: int) -> str:
+    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+
+
+# ----------------------------------------------------------------------------------------------------------- the time line
+
+
+def _trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
+    """Complete events ("X"), and for each backward pull a flow from the forward operation with the same sequence number ("s" to "f")."""
+    process = os.getpid()
+    found: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "minigrad"}}]
+    made: dict[int, FunctionEvent] = {}
+    arrows = 0
+    for event in events:
+        details: dict[str, Any] = {"phase": event.phase}
+        if event.sequence_nr >= 0:
+            details["Sequence number"] = event.sequence_nr
+        if event.input_shapes:
+            details["Input shapes"] = str(event.input_shapes)
+        if event.stack:
+            details["Stack"] = list(event.stack)
+        if event.cpu_memory_usage:
+            details["Bytes"] = event.cpu_memory_usage
+        place = {"pid": process, "tid": event.thread}
+        found.append(
+            {"ph": "X", "name": event.name, "cat": event.phase, "ts": event.time_range.start, "dur": event.cpu_time_total, **place, "args": details}
+        )
+        if event.phase == "forward" and event.sequence_nr >= 0:
+            made.setdefault(event.sequence_nr, event)
+        elif event.phase == "backward" and event.sequence_nr in made:
+            source = made[event.sequence_nr]
+            arrows += 1
+            arrow = {"name": "forward to backward", "cat": "forward_backward", "id": arrows}
+            found.append({"ph": "s", **arrow, "pid": process, "tid": source.thread, "ts": source.time_range.start})
+            found.append({"ph": "f", "bp": "e", **arrow, **place, "ts": event.time_range.start})
+    return found

@@ -1,0 +1,292 @@
+"""Where does the time go? `profile` watches the engine and adds up what each operation cost; names and figures are PyTorch's.
+
+    with mg.autograd.profiler.profile() as prof:
+        y = f(x)
+        y.backward()
+    print(prof.key_averages().table(sort_by="self_cpu_time_total"))
+
+A profile is an observer of the engine's one instrumentation point (observe.py), so it sees operations inside operations (the arithmetic of a
+backward rule) as nested events, and knows of each backward pull which forward operation it belongs to. It sees the thread that started it.
+Clocks: `time.perf_counter_ns` for the CPU; for a device two CUDA events around each operation, read when the profile has ended. Memory: what
+Python's `tracemalloc` counts (arrays and the engine's own objects alike), which is exact and makes everything slower.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import tracemalloc
+from typing import Any
+
+from .. import backend, observe
+from ..errors import AutogradError, DeviceError
+from ..graph import Node, Pick
+from ..observe import Event
+from ..tensor import Tensor
+from .nvprof import load_nvprof
+from .nvtx import emit_nvtx
+from .profile_events import EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel
+
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "emit_nvtx", "load_nvprof", "profile", "record_function"]
+
+
+class profile:
+    """Record what this thread's engine does inside a `with` block, and summarise it.
+
+    enabled: False makes the block an ordinary one; use_cuda: time the device as well (raises DeviceError where there is none); record_shapes:
+    note the shapes of inputs, for `key_averages(group_by_input_shape=True)`; profile_memory: note bytes allocated less bytes freed;
+    with_stack: note which line of the user's program called, for `key_averages(group_by_stack_n=…)`.
+    Afterwards it is the list of events in the order in which they began: iterate it, print it, or ask for averages and the table.
+    """
+
+    def __init__(
+        self, enabled: bool = True, use_cuda: bool = False, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False
+    ) -> None:
+        self.enabled, self.use_cuda = enabled, use_cuda
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.function_events: EventList | None = None
+        self._listener: _Listener | None = None
+
+    def __enter__(self) -> profile:
+        if not self.enabled:
+            return self
+        if self._listener is not None:
+            raise RuntimeError("this profile was used before; a profile holds one recording. Make a new one: `with profile() as prof:`.")
+        if self.use_cuda and not backend.cuda_is_available():
+            raise DeviceError("profile(use_cuda=True): there is no CUDA device with CuPy here. Leave use_cuda out to time the CPU.")
+        self._listener = _Listener(self)
+        observe.listen(self._listener)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._listener is not None:
+            observe.ignore(self._listener)
+            self.function_events = self._listener.events()
+
+    def _finished(self) -> EventList:
+        if self.function_events is None:
+            if not self.enabled:
+                return EventList()
+            raise RuntimeError("the profile is not finished; ask for results after its `with` block.")
+        return self.function_events
+
+    def __iter__(self) -> Any:
+        return iter(self._finished())
+
+    def __len__(self) -> int:
+        return len(self._finished())
+
+    def __str__(self) -> str:
+        return "<unfinished profile>" if self.enabled and self.function_events is None else str(self._finished())
+
+    def __repr__(self) -> str:
+        return "<unfinished profile>" if self.enabled and self.function_events is None else f"<profile of {len(self)} events>"
+
+    def events(self) -> EventList:
+        """All events, in the order in which they began."""
+        return self._finished()
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+        """Events added up by name (and shapes, and calling lines, where those were recorded).
+
+        Raises AutogradError if shapes or stacks are asked for that were not recorded.
+        """
+        if group_by_input_shape and not self.record_shapes:
+            raise AutogradError("key_averages: shapes were not recorded; use profile(record_shapes=True).")
+        if group_by_stack_n and not self.with_stack:
+            raise AutogradError("key_averages: stacks were not recorded; use profile(with_stack=True).")
+        return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False) -> str:
+        """The events as text; see `EventList.table`."""
+        return self._finished().table(sort_by, row_limit, header, top_level_events_only)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events added up."""
+        return self._finished().total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds spent in operations: the sum of all self times."""
+        return self._finished().self_cpu_time_total
+
+    def export_chrome_trace(self, path: Any) -> None:
+        """Write the time line for ui.perfetto.dev or chrome://tracing; see `EventList.export_chrome_trace`."""
+        self._finished().export_chrome_trace(path)
+
+
+class record_function(contextlib.ContextDecorator):
+    """Give a stretch of your own program a name in the profile: `with record_function("loss"):`, or as a decorator."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._open: list[Any] = []
+
+    def __enter__(self) -> record_function:
+        self._open.append(observe.region(self.name))
+        self._open[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.pop().__exit__(*error)
+
+
+class _Record:
+    """An event being timed: when the profiler's own work for it began, and when the event itself."""
+
+    __slots__ = ("device", "device_memory", "entered", "event", "memory", "memory_before", "overhead", "overhead_memory", "parent", "stack", "start", "stop")
+
+    def __init__(self, event: Event, parent: _Record | None, entered: int, memory_before: int) -> None:
+        self.event, self.parent, self.entered, self.memory_before = event, parent, entered, memory_before
+        self.start, self.stop = entered, 0
+        self.overhead = self.overhead_memory = self.memory = self.device_memory = 0
+        self.stack: list[str] = []
+        self.device: tuple[Any, Any] | None = None
+
+
+class _Finished:
+    """What is kept of an event until the profile ends; no tensor stays alive for it."""
+
+    __slots__ = ("name", "phase", "record", "sequence", "shapes")
+
+    def __init__(self, record: _Record, name: str, phase: str, shapes: list[Any]) -> None:
+        self.record, self.name, self.phase, self.shapes = record, name, phase, shapes
+        self.sequence = -1
+
+
+class _Listener:
+    """The observer behind a profile."""
+
+    def __init__(self, owner: profile) -> None:
+        self._shapes, self._stacks = owner.record_shapes, owner.with_stack
+        self._cupy = backend.load_cupy() if owner.use_cuda else None
+        self._memory = owner.profile_memory
+        self._own_files = backend.frame_files()
+        self._innermost: _Record | None = None
+        self._all: list[_Finished] = []
+        self._by_record: dict[int, _Finished] = {}
+        self._stops_tracing = self._memory and not tracemalloc.is_tracing()
+        if self._stops_tracing:
+            tracemalloc.start()
+        self._began = time.perf_counter_ns()
+
+    def begin(self, event: Event) -> None:
+        """Start the clock, last of all."""
+        entered = time.perf_counter_ns()
+        record = _Record(event, self._innermost, entered, tracemalloc.get_traced_memory()[0] if self._memory else 0)
+        self._innermost = record
+        done = _Finished(record, _name(event), event.phase, _shapes(event.args) if self._shapes else [])
+        self._by_record[id(record)] = done
+        self._all.append(done)
+        if self._stacks:
+            record.stack = self._stack()
+        if self._cupy is not None:
+            record.device = (self._cupy.cuda.Event(), self._cupy.cuda.Event())
+            record.device_memory = self._cupy.get_default_memory_pool().used_bytes()
+            record.device[0].record()
+        if self._memory:
+            record.memory = tracemalloc.get_traced_memory()[0]
+        record.start = time.perf_counter_ns()
+
+    def end(self, event: Event) -> None:
+        """Stop the clock, first of all; what recording took is not the parent's own time."""
+        stop = time.perf_counter_ns()
+        record = self._innermost
+        assert record is not None
+        memory = tracemalloc.get_traced_memory()[0] if self._memory else 0
+        if record.device is not None and self._cupy is not None:
+            record.device[1].record()
+            record.device_memory = self._cupy.get_default_memory_pool().used_bytes() - record.device_memory
+        self._by_record.pop(id(record)).sequence = _sequence(event)
+        record.stop = stop
+        self._innermost = parent = record.parent
+        record.event = None  # type: ignore[assignment]
+        if parent is not None:
+            parent.overhead_memory += record.memory - record.memory_before
+            parent.overhead += record.start - record.entered
+        record.memory = memory - record.memory
+        if parent is not None:
+            if self._memory:
+                parent.overhead_memory += tracemalloc.get_traced_memory()[0] - memory
+            parent.overhead += time.perf_counter_ns() - stop
+
+    def events(self) -> EventList:
+        """The recording as events with their places among one another."""
+        if self._stops_tracing:
+            tracemalloc.stop()
+        if self._cupy is not None:
+            self._cupy.cuda.runtime.deviceSynchronize()
+        made: dict[int, FunctionEvent] = {}
+        now = time.perf_counter_ns()
+        for number, done in enumerate(self._all):
+            record = done.record
+            if not record.stop:  # a region that goes on after the profile
+                record.stop, record.memory = now, 0
+            event = FunctionEvent(
+                done.name,
+                (record.start - self._began) / 1e3,
+                (record.stop - self._began) / 1e3,
+                id=number,
+                phase=done.phase,
+                sequence_nr=done.sequence,
+                input_shapes=done.shapes,
+                stack=record.stack,
+                overhead=record.overhead / 1e3,
+                cpu_memory_usage=record.memory,
+                cuda_memory_usage=record.device_memory,
+                overhead_memory=record.overhead_memory,
+            )
+            made[id(record)] = event
+            if record.parent is not None:
+                made[id(record.parent)].append_cpu_child(event)
+        self._read_device(made)
+        return EventList(made.values(), use_cuda=self._cupy is not None, profile_memory=self._memory)
+
+    def _read_device(self, made: dict[int, FunctionEvent]) -> None:
+        """Device time between an operation's two CUDA events, less that of the operations inside it."""
+        if self._cupy is None:
+            return
+        elapsed = {id(d.record): 1e3 * self._cupy.cuda.get_elapsed_time(*d.record.device) for d in self._all if d.record.device is not None}
+        inside = dict.fromkeys(elapsed, 0.0)
+        for done in self._all:
+            if done.record.parent is not None:
+                inside[id(done.record.parent)] += elapsed[id(done.record)]
+        for key, event in made.items():
+            event.append_kernel(event.name, 0, max(0.0, elapsed[key] - inside[key]))
+
+    def _stack(self) -> list[str]:
+        """The user's lines that led here, innermost first; the library's own frames are left out."""
+        lines = []
+        frame = sys._getframe(2)
+        while frame is not None:
+            if not frame.f_code.co_filename.startswith((self._own_files, contextlib.__file__)):
+                lines.append(f"{frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}")
+            frame = frame.f_back  # type: ignore[assignment]
+        return lines
+
+
+def _name(event: Event) -> str:
+    if event.phase == "backward":
+        return str(event.node.name())
+    if event.phase == "leaf":
+        return "AccumulateGrad"
+    if event.phase == "assign":
+        return f"{event.params['operation'].strip('_')} (write in place)"
+    if event.phase == "region":
+        return str(event.params["name"])
+    return str(event.primitive.name) + (" (tangent)" if event.phase == "tangent" else "")
+
+
+def _sequence(event: Event) -> int:
+    """The birth number of the node that the event made or pulled: the same for both."""
+    node = event.node
+    if event.phase not in ("forward", "backward") or not isinstance(node, Node):
+        return -1
+    if isinstance(node, Pick) and node.parents[0] is not None:
+        node = node.parents[0]
+    return node.born
+
+
+def _shapes(args: Any) -> list[Any]:
+    return [list(a.shape) if isinstance(a, Tensor) or hasattr(a, "shape") else _shapes(a) if isinstance(a, list | tuple) else [] for a in args]

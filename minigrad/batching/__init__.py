@@ -1,0 +1,26 @@
+"""Batching: run a function once for a whole batch of examples.
+
+value.py has the idea, boundary.py the way into the batch and out of it, rules.py the table of operations, indexing.py indices that differ
+between the examples.
+"""
+
+from .boundary import check_leaves, check_per_example, drawn, enter, per_example, taken_out
+from .indexing import getitem, is_batched_index
+from .rules import RULES
+from .value import BatchAxis, Batched, axes_of, batch_axis
+
+__all__ = [
+    "RULES",
+    "BatchAxis",
+    "Batched",
+    "axes_of",
+    "batch_axis",
+    "check_leaves",
+    "check_per_example",
+    "drawn",
+    "enter",
+    "getitem",
+    "is_batched_index",
+    "per_example",
+    "taken_out",
+]

@@ -1,0 +1,162 @@
+"""From a function to its Trace: run it once under observation, differentiate it, and return what the engine did as plain data.
+
+`trace_function(f, 2.0, 5.0)` runs f (forward mode alongside if asked), then the reverse pass, and returns a `minigrad.trace/1` document. Nothing is
+differentiated here: values, tangents and cotangents are those that the engine computed (recorder.py notes them).
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import backend
+from ..engine.modes import enable_grad, forward_level, no_grad
+from ..engine.record import history
+from ..engine.reverse import differentiate
+from ..errors import AutogradError, NonScalarError
+from ..graph import Leaf, Node, OpNode, reached_from
+from ..tensor import Tensor, as_tensor, make_leaf, wrap
+from .recorder import Recorder, Trace
+
+MODES = ("primal", "forward", "reverse", "both")
+
+
+def trace_function(
+    f: Callable[..., Any],
+    *args: Any,
+    mode: str = "both",
+    tangents: Any = None,
+    names: Sequence[str] | None = None,
+    source: str | None = None,
+    title: str | None = None,
+) -> Trace:
+    """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
+
+    args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their dtype; values only: f gets fresh tensors);
+    mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints) or "both";
+    tangents: the forward seed, one value per argument or a mapping from argument names (default: 1 for the first argument, 0 for the others);
+    names: of the arguments (default: f's parameter names); source: the text to show (default: f's own source, where Python can find it).
+    f must return one tensor (or number), which must be a single real number if adjoints are asked for.
+    Raises ValueError for an unknown mode, names or a seed that do not fit, NonScalarError, TypeError for another kind of result, AutogradError where
+    f does something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself raises passes through untouched.
+    """
+    if mode not in MODES:
+        raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    labels = _argument_names(f, len(args), names)
+    inputs = [_input(a) for a in args]
+    directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
+    with enable_grad(), forward_level() as level:
+        recorder = Recorder(f, labels, source, level)
+        for i, x in enumerate(inputs):
+            if backend.is_differentiable(x.dtype):
+                make_leaf(x)
+                if directions is not None:
+                    x.tangents = {level: directions[i]}
+            recorder.input(x, labels[i], directions[i] if x.tangents and directions is not None else None)
+        with recorder.at_work():
+            out = f(*inputs)
+        out = _result(out)
+        recorder.output(out)
+        if mode in ("reverse", "both"):
+            _reverse(recorder, out, mode)
+    return recorder.document(title)
+
+
+def _result(out: Any) -> Tensor:
+    if isinstance(out, Tensor):
+        return out
+    if isinstance(out, numbers.Number):
+        return _input(out)
+    what = f"a {type(out).__name__} of {len(out)}" if isinstance(out, list | tuple | dict) else "nothing" if out is None else type(out).__name__
+    raise TypeError(f"trace: the function must return one tensor, but returned {what}. Trace one result at a time, for instance lambda *x: f(*x)[0].")
+
+
+def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
+    if out.array.size != 1:
+        raise NonScalarError(
+            f"trace: reverse mode starts from one number, but the function returned shape {out.shape}. "
+            "Reduce the result, for instance with .sum(), or trace with mode='forward'."
+        )
+    if not backend.is_differentiable(out.dtype):
+        raise AutogradError(
+            f"trace: the function returned {out.dtype}, which has no derivative; trace with mode='primal', or return a floating dtype."
+        )
+    if out.dtype.kind == "c":
+        raise NonScalarError("trace: the function returned a complex number; a gradient is defined for real results only. Return .real or .abs().")
+    node = history(out)
+    seed = wrap(backend.ones(out.shape, out.dtype, out.array))
+    recorder.seed_adjoint(seed.array)
+    if node is None:
+        return
+    reached = reached_from([node])
+    for n in reached:
+        if recorder.knows(n) and isinstance(n, OpNode):
+            n.tangents = None  # the reverse pass shown is the ordinary one, not forward over reverse
+    ends: list[Node] = [n for n in reached if isinstance(n, Leaf)]
+    with no_grad(), recorder.at_work():
+        final = differentiate([node], [seed], targets=ends, accumulate=False, retain_graph=True)
+    recorder.compare(final)
+
+
+def _argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        try:
+            parameters = list(inspect.signature(f).parameters.values())
+        except (TypeError, ValueError):
+            parameters = []
+        found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    else:
+        found = list(names)
+        if len(found) > count:
+            raise ValueError(f"trace: got {len(found)} names for {count} arguments.")
+    if len(set(found)) != len(found) or not all(isinstance(n, str) and n for n in found):
+        raise ValueError(f"trace: argument names must be texts and differ, got {found}.")
+    for i in range(len(found), count):
+        name, n = f"x{i + 1}", i + 1
+        while name in found:
+            n += 1
+            name = f"x{n}"
+        found.append(name)
+    return found
+
+
+def _input(value: Any) -> Tensor:
+    """A fresh tensor for an argument: Python numbers in double precision, so that the shown digits are right."""
+    if isinstance(value, Tensor):
+        return wrap(backend.as_payload(value.array))
+    if isinstance(value, bool | int | float):
+        return wrap(backend.as_payload(float(value), backend.float64))
+    if isinstance(value, complex):
+        return wrap(backend.as_payload(value, backend.complex128))
+    if isinstance(value, list | tuple):
+        array = backend.as_payload(value)
+        wide = {"c": backend.complex128}.get(array.dtype.kind, backend.float64)
+        return wrap(backend.as_payload(value, wide) if array.dtype.kind in "fiubc" else array)
+    return wrap(backend.as_payload(value))
+
+
+def _directions(inputs: list[Tensor], labels: list[str], tangents: Any) -> list[Tensor]:
+    if tangents is None:
+        values: list[Any] = [1.0 if i == 0 else 0.0 for i in range(len(inputs))]
+    elif isinstance(tangents, Mapping):
+        unknown = [k for k in tangents if k not in labels]
+        if unknown:
+            raise ValueError(f"trace: a tangent is given for {unknown[0]!r}, but the arguments are {', '.join(labels)}.")
+        values = [tangents.get(name, 0.0) for name in labels]
+    else:
+        values = list(tangents) if isinstance(tangents, list | tuple) else [tangents]
+        if len(values) != len(inputs):
+            raise ValueError(f"trace: got {len(values)} tangents for {len(inputs)} arguments; give one for each.")
+    out = []
+    for x, v in zip(inputs, values, strict=True):
+        array = backend.owned_array(backend.zeros(x.shape, x.dtype, x.array)).copy()
+        given = as_tensor(v).array
+        if given.shape not in ((), x.shape):
+            raise ValueError(f"trace: a tangent of shape {given.shape} does not fit an argument of shape {x.shape}.")
+        if given.dtype.kind == "c" and x.dtype.kind != "c":
+            raise ValueError(f"trace: a complex tangent does not fit an argument of dtype {x.dtype}.")
+        array[...] = given
+        out.append(wrap(backend.normal(array)))
+    return out

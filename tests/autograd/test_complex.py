@@ -1,0 +1,336 @@
+"""Complex numbers: the convention of the gradient, where real and complex meet, singular points, branch cuts, views as real and complex. PyTorch is the oracle.
+
+The gradient of a real loss L by z = a + ib is ∂L/∂a + i ∂L/∂b: the direction of steepest ascent, so that z -= rate · gradient descends. (The conjugate Wirtinger
+derivative ∂L/∂z̄ is half of it.) The checks of every function are in test_every_function.py.
+"""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.autograd import grad, gradcheck, gradgradcheck
+from minigrad.errors import AutogradError, DTypeError, InPlaceError, NonScalarError, ShapeError
+
+POINTS = [0j, 1 + 0j, -1 + 0j, complex(-1, -0.0), 1j, -1j, 2 + 0j, -2 + 0j, complex(-2, -0.0), 1e-30 + 0j, 0.5 + 0.5j, -3 + 4j]
+"""Zeros, branch points, both sides of the cuts along the real axis, and ordinary points."""
+
+
+def leaf(*values: complex, dtype=mg.complex128) -> mg.Tensor:
+    return mg.tensor(np.array(values), dtype=dtype, requires_grad=True)
+
+
+# -------------------------------------------------------------------------------------------------------------- the convention
+
+
+def test_the_gradient_is_the_direction_of_steepest_ascent() -> None:
+    z = leaf(3 + 4j)
+    (z.abs() ** 2).sum().backward()  # |z|² = a² + b²
+    np.testing.assert_allclose(z.grad.numpy(), [6 + 8j], rtol=1e-15)
+    z = leaf(3 + 4j)
+    (z * z).real.sum().backward()  # a² - b²: ∂/∂a + i ∂/∂b = 2a - 2bi
+    assert z.grad.tolist() == [6 - 8j]
+    z = leaf(3 + 4j)
+    (z * z).imag.sum().backward()  # 2ab
+    assert z.grad.tolist() == [8 + 6j]
+
+
+def test_gradient_descent_finds_a_complex_root() -> None:
+    z = mg.tensor(1 + 1j, dtype=mg.complex128)
+    for _ in range(200):
+        g = mg.func.grad(lambda z: (z * z + 4).abs() ** 2)(z)
+        z = z - 0.01 * g
+    assert abs(z.item() - 2j) < 1e-9
+
+
+@pytest.mark.parametrize("dtype", [mg.complex64, mg.complex128])
+def test_dtypes_stay(dtype) -> None:
+    real = mg.float32 if dtype == mg.complex64 else mg.float64
+    z, x = leaf(1 + 2j, dtype=dtype), mg.tensor([0.5], dtype=real, requires_grad=True)
+    y = (z * x).exp().abs()
+    assert y.dtype == real
+    gz, gx = grad(y.sum(), [z, x])
+    assert (gz.dtype, gx.dtype) == (dtype, real)
+
+
+def test_a_real_leaf_gets_a_real_gradient() -> None:
+    x, z = mg.tensor([2.0, 3.0], dtype=mg.float64, requires_grad=True), leaf(1 + 1j, 2 - 1j)
+    for f in (lambda: x * z, lambda: x + z, lambda: z / x, lambda: z**x, lambda: x**z, lambda: mg.complex(x, x * 2) * z, lambda: mg.where(x > 2.5, x, z)):
+        (g,) = grad(f().abs().sum(), x)
+        assert g.dtype == mg.float64
+    (x * z).real.sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0]
+
+
+def test_a_complex_loss_needs_a_cotangent() -> None:
+    z = leaf(1 + 2j)
+    with pytest.raises(NonScalarError, match=r"complex; a gradient is defined for real losses only.*\.real or \.abs\(\)"):
+        (z * z).sum().backward()
+    with pytest.raises(NonScalarError, match="complex"):
+        grad((z * z).sum(), z)
+    (z * z).sum().backward(mg.tensor(1j, dtype=mg.complex128))  # the gradient of Re(conj(i) z²) = Im z²
+    assert z.grad.tolist() == [4 + 2j]
+    with pytest.raises(AutogradError, match="cotangent 0 is complex"):
+        z.abs().backward(mg.tensor([1j], dtype=mg.complex128))
+
+
+def test_holomorphic_functions_obey_cauchy_and_riemann() -> None:
+    """For holomorphic f the cotangents 1 and i give conj(f') and i·conj(f')."""
+    z = leaf(0.3 + 0.7j)
+    for f in (mg.exp, mg.sin, mg.log, mg.sqrt, mg.tanh, lambda z: z**3, lambda z: 1 / z):
+        y = f(z)
+        (a,) = grad(y, z, leaf(1), retain_graph=True)
+        (b,) = grad(y, z, leaf(1j))
+        np.testing.assert_allclose(b.numpy(), 1j * a.numpy(), rtol=1e-14)
+
+
+def test_integer_and_bool_operands() -> None:
+    z = leaf(1 + 2j)
+    y = z * mg.tensor([3]) + mg.tensor([True])
+    assert y.dtype == mg.complex128
+    assert grad(y.real.sum(), z)[0].tolist() == [3 + 0j]
+
+
+# ------------------------------------------------------------------------------------------------- second and mixed derivatives
+
+
+def test_gradients_of_gradients() -> None:
+    z, w = leaf(0.3 + 0.7j, -1.2 + 0.4j), leaf(1 - 1j, 0.5 + 2j)
+    f = lambda z, w: ((z * w.conj()).exp() @ w, z.abs() * w.angle())
+    assert gradcheck(f, (z, w), check_forward_ad=True)
+    assert gradgradcheck(f, (z, w), check_fwd_over_rev=True, check_rev_over_fwd=True)
+
+
+def test_third_derivative() -> None:
+    z = mg.tensor(0.3 + 0.7j, dtype=mg.complex128)
+    step = lambda f: lambda z: mg.func.jvp(f, (z,), (mg.ones_like(z),))[1]
+    third = step(step(step(lambda z: z**3 * z.exp())))(z)
+    expected = np.exp(0.3 + 0.7j) * sum(c * (0.3 + 0.7j) ** k for k, c in enumerate((6, 18, 9, 1)))
+    assert abs(third.item() - expected) < 1e-13
+
+
+# ----------------------------------------------------------------------------------------- singular points and branch cuts
+
+
+def test_absolute_value_angle_and_sign_at_zero() -> None:
+    z = leaf(0, 3 - 4j)
+    np.testing.assert_allclose(grad(z.abs().sum(), z)[0].numpy(), [0, 0.6 - 0.8j], rtol=1e-15)
+    (g,) = grad(z.angle().sum(), z)
+    assert g.tolist()[0] == 0
+    np.testing.assert_allclose(g.tolist()[1], (4 + 3j) / 25)
+    assert grad(z.sgn().real.sum(), z)[0].tolist()[0] == 0
+
+
+UNARY = """exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs sgn sigmoid conj real
+imag angle""".split()
+
+
+def derivatives(lib, f, *arrays):
+    """The value and the gradients for a fixed cotangent, as NumPy arrays."""
+    inputs = [lib.tensor(a, requires_grad=True) for a in arrays]
+    y = f(lib, *inputs)
+    seed = np.full(tuple(y.shape), 1 + 0.5j if y.is_complex() else 1.0)
+    results = [y, *lib.autograd.grad(y, inputs, lib.tensor(seed))]
+    return [(t.detach().resolve_conj().resolve_neg() if hasattr(t, "resolve_neg") else t.detach()).numpy() for t in results]
+
+
+def compare(torch, f, *arrays, besides=None) -> None:
+    """Equal values, shapes and dtypes, NaN for NaN, but for the elements marked in `besides`."""
+    ours, theirs = derivatives(mg, f, *arrays), derivatives(torch, f, *arrays)
+    for what, got, want in zip(("value", "first gradient", "second gradient"), ours, theirs, strict=False):
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        if besides is not None:
+            got, want = np.where(besides, 0, got), np.where(besides, 0, want)
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12, err_msg=what)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", UNARY)
+def test_singular_points_of_functions_like_pytorch(torch, name) -> None:
+    compare(torch, lambda lib, z: getattr(lib, name)(z), np.array(POINTS))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "atan2 of parts"])
+def test_singular_points_of_operations_like_pytorch(torch, name) -> None:
+    a, b = np.array([(a, b) for a in POINTS for b in POINTS]).T
+    f = (lambda lib, z, w: lib.atan2(z.real, w.imag)) if name.startswith("atan2") else lambda lib, z, w: getattr(lib, name)(z, w)
+    compare(torch, f, a, b)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5, -0.5, 1.5, 2j, 1 + 1j])
+def test_constant_powers_like_pytorch(torch, exponent) -> None:
+    compare(torch, lambda lib, z: z**exponent, np.array(POINTS))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("base", [2.0, -2.0, 1j, -3 + 1j])
+def test_powers_of_a_constant_like_pytorch(torch, base) -> None:
+    compare(torch, lambda lib, z: base**z, np.array(POINTS))
+
+
+@pytest.mark.oracle
+def test_powers_like_pytorch(torch) -> None:
+    """PyTorch answers NaN for 0⁰, for the slope of a¹ at 0 and for the slope of 0ᵇ; minigrad gives 1, 1 and 0, as for real numbers."""
+    a, b = np.array([(a, b) for a in POINTS for b in POINTS]).T
+    power = lambda lib, z, w: lib.pow(z, w)
+    finer = (a == 0) & np.isin(b, [0, 1, 0.5 + 0.5j])
+    compare(torch, power, a, b, besides=finer)
+    z, w = mg.tensor(a[finer], requires_grad=True), mg.tensor(b[finer], requires_grad=True)
+    y = z**w
+    gz, gw = grad(y.real.sum(), [z, w])
+    for exponent, value, by_base, by_exponent in zip(b[finer], y.tolist(), gz.tolist(), gw.tolist(), strict=True):
+        assert value == (1 if exponent == 0 else 0)
+        assert by_exponent == 0
+        assert exponent == 0.5 + 0.5j or by_base == exponent  # 0 · a⁻¹ counts as 0
+
+
+@pytest.mark.oracle
+def test_real_bases_and_exponents_like_pytorch(torch) -> None:
+    x, z = np.array([1.0, -1.0, 2.0, 0.5]), np.array([1j, 0j, 2 + 0j, -1 + 1j])
+    compare(torch, lambda lib, x, z: lib.pow(x, z), x, z)
+    compare(torch, lambda lib, x, z: lib.pow(z, x), x, z)
+
+
+@pytest.mark.oracle
+def test_no_nan_from_the_branch_not_taken(torch) -> None:
+    z = np.array([0j, 1 + 1j])
+    compare(torch, lambda lib, z: lib.where(lib.abs(z) > 0, 1 / z, z), z)
+    x = leaf(0, 1 + 1j)
+    assert np.isfinite(grad(mg.where(x.abs() > 0, 1 / x.detach(), x).real.sum(), x)[0].numpy()).all()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *[lambda z, n=n: getattr(mg, n)(z) for n in "relu sign floor ceil trunc round amax amin argmax argmin erf softplus".split()],
+        *[lambda z, n=n: getattr(mg, n)(z, 2.0) for n in "maximum minimum lt le gt ge fmod remainder floor_divide atan2 logaddexp".split()],
+        lambda z: z.clamp(0, 1),
+        lambda z: mg.tensor([1.0]) < 1j,
+    ],
+)
+def test_what_needs_an_order_refuses_complex_numbers(f) -> None:
+    with pytest.raises(DTypeError, match="takes real numbers only, got complex"):
+        f(leaf(1 + 1j))
+
+
+# ------------------------------------------------------------------------------------------------- views as real and complex
+
+
+def test_views_as_real_and_complex_share_memory() -> None:
+    z = mg.tensor(np.array([1 + 2j, 3 + 4j]))
+    pairs = mg.view_as_real(z)
+    assert pairs.tolist() == [[1, 2], [3, 4]]
+    pairs[0, 1] = 20.0
+    z.imag[1] = 40.0
+    z.real.mul_(2)
+    assert z.tolist() == [2 + 20j, 6 + 40j]
+    back = mg.view_as_complex(pairs)
+    assert back.tolist() == z.tolist()
+    assert back.data_ptr() == pairs.data_ptr() == z.data_ptr()
+    assert pairs._base is z
+
+
+@pytest.mark.parametrize("dtype", [mg.complex64, mg.complex128])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_shapes_and_dtypes_of_views(dtype, shape) -> None:
+    z = mg.randn(*shape, dtype=dtype).requires_grad_()
+    pairs = mg.view_as_real(z)
+    assert (pairs.shape, pairs.dtype.itemsize * 2) == ((*shape, 2), z.dtype.itemsize)
+    back = mg.view_as_complex(pairs)
+    assert (back.shape, back.dtype) == (shape, dtype)
+    (g,) = grad((back * (1 - 1j)).real.sum(), z)
+    assert (g.dtype, g.shape) == (dtype, shape)
+    np.testing.assert_array_equal(g.numpy(), np.full(shape, 1 + 1j))
+
+
+def test_views_of_strided_memory() -> None:
+    z = mg.tensor((np.arange(12.0).reshape(3, 4) * (1 + 2j))[::-1, ::2].T.copy(order="F"), requires_grad=True)
+    assert gradcheck(lambda z: mg.view_as_real(z.t()) ** 2, z, check_forward_ad=True)
+    assert gradgradcheck(lambda z: mg.view_as_real(z.t()) ** 2, z, gen_non_contig_grad_outputs=True, check_fwd_over_rev=True)
+    x = mg.tensor(np.arange(12.0).reshape(3, 2, 2), requires_grad=True)
+    assert gradcheck(lambda x: mg.view_as_complex(x[::2]) ** 2, x, check_forward_ad=True)
+    assert gradgradcheck(lambda x: mg.view_as_complex(x[::2]) ** 2, x, gen_non_contig_grad_outputs=True)
+
+
+def test_views_misused() -> None:
+    with pytest.raises(DTypeError, match="view_as_real: needs a complex tensor"):
+        mg.view_as_real(mg.ones(2))
+    with pytest.raises(DTypeError, match="view_as_complex: needs float32 or float64"):
+        mg.view_as_complex(mg.tensor([1, 2]))
+    with pytest.raises(ShapeError, match=r"last axis of size 2 .*got shape \(3,\)"):
+        mg.view_as_complex(mg.ones(3))
+    with pytest.raises(ShapeError, match="last axis of size 2"):
+        mg.view_as_complex(mg.tensor(1.0))
+    with pytest.raises(ShapeError, match=r"do not lie side by side.*contiguous"):
+        mg.view_as_complex(mg.ones(2, 3).t())
+
+
+def test_views_inside_vmap() -> None:
+    z = mg.tensor(np.arange(6.0).reshape(3, 2) * (1 + 2j))
+    pairs = mg.func.vmap(mg.view_as_real)(z)
+    np.testing.assert_array_equal(pairs.numpy(), np.stack([z.numpy().real, z.numpy().imag], -1))
+    np.testing.assert_array_equal(mg.func.vmap(mg.view_as_complex)(pairs).numpy(), z.numpy())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lib, z, w: z.real.mul_(w.abs()),
+        lambda lib, z, w: z.imag.add_(w.real * z.real),
+        lambda lib, z, w: z.imag.add_(w.real * z.real.clone()),
+        lambda lib, z, w: lib.view_as_real(z).mul_(w.abs()[:, None]),
+        lambda lib, z, w: lib.view_as_real(z)[..., 0].copy_(w.imag),
+        lambda lib, z, w: z[1:].imag.zero_(),
+        lambda lib, z, w: lib.view_as_complex(lib.view_as_real(z)).mul_(w),
+    ],
+)
+def test_in_place_changes_through_views_like_pytorch(torch, change) -> None:
+    def program(lib, z, w):
+        b = z * (1 + 0.5j)
+        view = b.real
+        change(lib, b, w)
+        return (b * b.conj()).real + view + w.real
+
+    values = np.array([1 + 2j, -0.5 + 1j, 0.3 - 2j])
+    try:
+        derivatives(torch, program, values, values[::-1].copy())
+    except RuntimeError as error:
+        assert "modified by an inplace operation" in str(error)
+        with pytest.raises(InPlaceError, match="the backward rule of mul needs"):
+            derivatives(mg, program, values, values[::-1].copy())
+        return
+    compare(torch, program, values, values[::-1].copy())
+
+
+def test_view_of_a_leaf_cannot_be_overwritten() -> None:
+    z = leaf(1 + 2j)
+    with pytest.raises(InPlaceError, match="view of a leaf"):
+        z.real.zero_()
+    with pytest.raises(InPlaceError, match="view of a leaf"):
+        mg.view_as_real(z).zero_()
+
+
+# ---------------------------------------------------------------------------------------------- products and reductions
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda lib, a, b: a @ b,
+        lambda lib, a, b: a[0] @ b,
+        lambda lib, a, b: (a @ b[:, 0]),
+        lambda lib, a, b: a[0] @ b[:, 0],
+        lambda lib, a, b: (a @ b).mean(),
+        lambda lib, a, b: (a.sum(0) * b.mean(1)).abs(),
+        lambda lib, a, b: lib.cat([a.real, b.t()]).sum(1),
+        lambda lib, a, b: lib.stack([a[0], b[:, 0]]).conj(),
+        lambda lib, a, b: a[[0, 0, 1]] * b.t()[0],
+        lambda lib, a, b: lib.complex(a.real, a.imag) / b.t(),
+    ],
+)
+def test_products_and_reductions_like_pytorch(torch, f) -> None:
+    rng = np.random.default_rng(0)
+    compare(torch, f, rng.standard_normal((2, 3)) + 1j * rng.standard_normal((2, 3)), rng.standard_normal((3, 2)) + 1j * rng.standard_normal((3, 2)))

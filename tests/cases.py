@@ -1,0 +1,459 @@
+"""The table of all operations as the tests see them: for each one sample inputs, where they may lie, and what NumPy says the result is.
+
+Every entry of `minigrad.primitive.registry` has at least one `Case` here (a test compares the two sets), and all generic tests, the strict fake device and
+the mutation check run over this one table. A reference never calls minigrad: it is the definition of the operation, written with NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minigrad.batching.value import batch_axis
+from minigrad.primitive import registry
+
+Domain = tuple[tuple[float, float], ...] | str
+"""Where samples of one input lie: intervals of the real line that keep clear of kinks and poles (so that central differences are right), or "bool" or "int"."""
+
+REALS: Domain = ((-2.0, -0.2), (0.2, 2.0))
+POSITIVE: Domain = ((0.3, 2.5),)
+SMALL: Domain = ((-0.8, -0.1), (0.1, 0.8))
+ABOVE_ONE: Domain = ((1.2, 3.0),)
+BETWEEN_INTEGERS: Domain = ((-1.8, -1.2), (-0.8, -0.2), (0.2, 0.8), (1.2, 1.8))
+LOW_HALVES: Domain = ((-1.9, -1.6), (-0.9, -0.6), (0.1, 0.4), (1.1, 1.4))
+HIGH_HALVES: Domain = ((-1.4, -1.1), (-0.4, -0.1), (0.6, 0.9), (1.6, 1.9))
+"""A number of LOW_HALVES is never within 0.2 of one of HIGH_HALVES: operands of maximum and minimum without ties."""
+DIVISORS: Domain = ((-2.2, -2.0), (2.0, 2.2))
+DIVIDENDS: Domain = ((-3.5, -2.7), (-1.5, -0.5), (0.5, 1.5), (2.7, 3.5))
+"""DIVIDENDS over DIVISORS is never within 0.2 of an integer."""
+COMPLEX_PARTS: Domain = ((-1.4, -0.25), (0.25, 1.4))
+"""Real and imaginary parts of complex samples: clear of both axes, where the branch cuts are."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way of calling one operation.
+
+    primitive: its name in the registry; variant: tells several cases of one operation apart; reference(*arrays, **params): the definition in NumPy;
+    domains, shapes: of the inputs; params: keyword parameters of the operation; any_shape: the inputs may have any shapes that broadcast (else the parameters
+    belong to `shapes`); complex, real: whether complex and real inputs are offered; half: the half-precision dtypes that NumPy (with ml_dtypes) has kernels for;
+    fixed_dtype: the result's dtype is a parameter, whatever the inputs'; step: of the central differences; precision: of the comparisons that are exact but for
+    rounding (an operation that rounds to float32 needs both larger); route: how to reach the operation with ordinary arrays, where calling it does not.
+    """
+
+    primitive: str
+    reference: Callable[..., Any]
+    domains: tuple[Domain, ...] = (REALS,)
+    shapes: tuple[tuple[int, ...], ...] = ((3, 4),)
+    params: dict[str, Any] = field(default_factory=dict)
+    variant: str = ""
+    any_shape: bool = False
+    complex: bool = False
+    real: bool = True
+    half: tuple[str, ...] = ("float16", "bfloat16")
+    fixed_dtype: bool = False
+    step: float = 1e-5
+    precision: float = 1e-12
+    route: Callable[..., Any] | None = None
+
+    @property
+    def id(self) -> str:
+        """The name that a failing test prints."""
+        return f"{self.primitive}-{self.variant}" if self.variant else self.primitive
+
+    def run(self, inputs: Any, params: Any = None) -> Any:
+        """Call the operation on tensors or arrays (with other parameters, if given)."""
+        operation = self.route or registry[self.primitive]
+        return operation(*inputs, **(self.params if params is None else params))
+
+    def inputs(self, dtype: Any = "float64", shapes: Any = None, seed: int = 0) -> list[Any]:
+        """Sample arrays of `dtype` (inputs of the domains "bool" and "int" keep their own dtype). The same call gives the same numbers."""
+        rng = np.random.default_rng([seed, *self.id.encode()])
+        shapes = self.shapes if shapes is None else shapes
+        return [sample(rng, domain, shape, dtype) for domain, shape in zip(self.domains, shapes, strict=True)]
+
+    def differentiable(self) -> list[int]:
+        """Positions of the inputs that have a derivative: all but booleans and integers."""
+        return [i for i, domain in enumerate(self.domains) if not isinstance(domain, str)]
+
+    def expected(self, *arrays: Any) -> Any:
+        """What NumPy says, without its warnings."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.reference(*arrays, **self.params))
+
+
+def sample(rng: np.random.Generator, domain: Domain, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Random numbers of one domain."""
+    if domain == "bool":
+        return rng.random(shape) < 0.5
+    if domain == "int":
+        return rng.integers(0, 7, shape)
+    if np.dtype(dtype).kind == "c":
+        part = lambda: _reals(rng, COMPLEX_PARTS, shape)
+        return np.asarray(part() + 1j * part(), dtype)
+    return np.asarray(_reals(rng, domain, shape)).astype(dtype)
+
+
+def _reals(rng: np.random.Generator, domain: Any, shape: tuple[int, ...]) -> Any:
+    """Each number uniform in an interval chosen at random."""
+    bounds = np.array(domain)[rng.integers(0, len(domain), shape)]
+    return bounds[..., 0] + (bounds[..., 1] - bounds[..., 0]) * rng.random(shape)
+
+
+# ------------------------------------------------------------------------------------------------------------ short forms
+
+
+def unary(name: str, reference: Callable[..., Any], domain: Domain = REALS, **options: Any) -> Case:
+    """An operation of one input of any shape."""
+    return Case(name, reference, (domain,), ((3, 4),), any_shape=True, **options)
+
+
+def binary(name: str, reference: Callable[..., Any], a: Domain = REALS, b: Domain = REALS, **options: Any) -> Case:
+    """An operation of two inputs that broadcast."""
+    return Case(name, reference, (a, b), ((3, 4), (3, 4)), any_shape=True, **options)
+
+
+def shaped(name: str, variant: str, reference: Callable[..., Any], *shapes: tuple[int, ...], **options: Any) -> Case:
+    """An operation whose parameters belong to the shapes of its inputs."""
+    options = {"domains": (REALS,) * len(shapes), "complex": True, **options}
+    return Case(name, reference, shapes=shapes, variant=variant, **options)
+
+
+def in_dtype_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reference computed in double precision and returned in the dtype of its first argument."""
+    return lambda x, *rest, **params: np.asarray(function(x, *rest, **params)).astype(x.dtype)
+
+
+# ---------------------------------------------------------------------------------------------- definitions in NumPy's terms
+
+
+def softplus_reference(x: Any) -> Any:
+    return np.log(1 + np.exp(x))
+
+
+def sgn_reference(x: Any) -> Any:
+    return x / np.abs(x) if x.dtype.kind == "c" else np.sign(x)
+
+
+def placed(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros with the elements of g added one by one: no matter how often an index is repeated."""
+    out = np.zeros(shape, g.dtype)
+    where = np.arange(math.prod(shape)).reshape(shape)[index]
+    for position, value in zip(np.ravel(where), np.ravel(g), strict=True):
+        out.flat[position] += value
+    return out
+
+
+def put(x: Any, values: Any, index: Any, accumulate: bool) -> Any:
+    """x with `values` at the index, element by element, the last of equals winning (or all of them added)."""
+    out = x.copy()
+    where = np.arange(x.size).reshape(x.shape)[index]
+    for position, value in zip(
+        np.ravel(where),
+        np.ravel(np.broadcast_to(values.reshape(values.shape[-where.ndim :] if where.ndim else ()), where.shape)),
+        strict=True,
+    ):
+        out.flat[position] = out.flat[position] + value if accumulate else value
+    return out
+
+
+def folded(x: Any, shape: tuple[int, ...]) -> Any:
+    """x summed down to a shape that broadcasts to its own."""
+    padded = (1,) * (x.ndim - len(shape)) + tuple(shape)
+    for axis, n in enumerate(padded):
+        if n == 1:
+            x = np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+    return x.reshape(shape)
+
+
+def replaced_diagonal_block(x: Any, values: Any, steps: Any) -> Any:
+    out = x.copy()
+    out.T[1:3] = values
+    return out
+
+
+def overwritten(old: Any, new: Any) -> Any:
+    out = np.array(old)
+    out[...] = new
+    return out
+
+
+def numbered_steps() -> tuple[Any, ...]:
+    """The way to the middle rows of a transposed matrix, as an in-place change of that view remembers it."""
+    return (registry["permute"], {"axes": (1, 0)}), (registry["window"], {"index": (slice(1, 3),)})
+
+
+def in_and_out_of_a_batch(x: Any, *, source: int, target: int) -> Any:
+    """An axis becomes the batch and comes back as another axis."""
+    with batch_axis(x.shape[source]) as place:
+        return registry["batch_leave"](registry["batch_enter"](x, place=place, axis=source), place=place, axis=target)
+
+
+def shared_and_totalled(x: Any, *, size: int) -> Any:
+    """One value for all examples of a batch, summed over the examples."""
+    with batch_axis(size) as place:
+        return registry["batch_total"](registry["batch_share"](x, place=place), place=place)
+
+
+def joined(*xs: Any, axis: int, sizes: Any) -> Any:
+    return np.concatenate(xs, axis=axis)
+
+
+ROWS = np.array([0, 2, 2, -1])
+COLUMNS = np.array([1, 1, 0, 3])
+MASK = np.array([[True, False, True, False], [False, False, True, True], [True, False, False, False]])
+
+# -------------------------------------------------------------------------------------------------------------- the table
+
+CASES: list[Case] = [
+    # arithmetic
+    binary("add", lambda a, b: a + b, complex=True),
+    binary("sub", lambda a, b: a - b, complex=True),
+    binary("mul", lambda a, b: a * b, complex=True),
+    binary("div", lambda a, b: a / b, complex=True),
+    unary("neg", lambda x: -x, complex=True),
+    unary("reciprocal", lambda x: 1 / x, complex=True),
+    binary("floor_divide", lambda a, b: np.floor(a / b), DIVIDENDS, DIVISORS),
+    binary("remainder", lambda a, b: a - b * np.floor(a / b), DIVIDENDS, DIVISORS),
+    binary("fmod", lambda a, b: a - b * np.trunc(a / b), DIVIDENDS, DIVISORS),
+    binary("trunc_divide", lambda a, b: np.sign(a / b) * np.floor(abs(a / b)), DIVIDENDS, DIVISORS),
+    # powers
+    *(
+        unary("power", lambda x, n: np.power(x, n), REALS if float(n).is_integer() else POSITIVE, params={"n": n}, variant=f"{n}", complex=True)
+        for n in (2, 3, 4, 1, 0, -1, -2, 2.5, 0.5, -0.5, 3.0)
+    ),
+    binary("pow", lambda a, b: np.power(a, b), POSITIVE, REALS, complex=True),
+    unary("sqrt", np.sqrt, POSITIVE, complex=True),
+    unary("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, complex=True),
+    unary("square", lambda x: x * x, complex=True),
+    # exponentials and logarithms
+    unary("exp", np.exp, complex=True),
+    unary("exp2", lambda x: np.power(x.dtype.type(2), x), complex=True),
+    unary("expm1", lambda x: np.exp(x) - 1, complex=True),
+    unary("log", np.log, POSITIVE, complex=True),
+    unary("log2", lambda x: (np.log(x) / math.log(2)), POSITIVE, complex=True),
+    unary("log10", lambda x: (np.log(x) / math.log(10)), POSITIVE, complex=True),
+    unary("log1p", lambda x: np.log(1 + x), SMALL, complex=True),
+    binary("logaddexp", lambda a, b: np.log(np.exp(a) + np.exp(b))),
+    # circular and hyperbolic functions
+    unary("sin", np.sin, complex=True),
+    unary("cos", np.cos, complex=True),
+    unary("tan", lambda x: np.sin(x) / np.cos(x), SMALL, complex=True),
+    unary("asin", np.arcsin, SMALL, complex=True),
+    unary("acos", np.arccos, SMALL, complex=True),
+    unary("atan", np.arctan, complex=True),
+    binary("atan2", lambda a, b: np.angle(b + 1j * a).astype(a.dtype)),
+    unary("sinh", lambda x: (np.exp(x) - np.exp(-x)) / 2, complex=True),
+    unary("cosh", lambda x: (np.exp(x) + np.exp(-x)) / 2, complex=True),
+    unary("tanh", lambda x: np.sinh(x) / np.cosh(x), complex=True),
+    unary("asinh", np.arcsinh, complex=True),
+    unary("acosh", np.arccosh, ABOVE_ONE, complex=True),
+    unary("atanh", np.arctanh, SMALL, complex=True),
+    unary("erf", in_dtype_of(np.vectorize(math.erf, otypes=[float]))),
+    # kinks, steps, selection
+    unary("sigmoid", lambda x: 1 / (1 + np.exp(-x)), complex=True),
+    unary("softplus", softplus_reference),
+    unary("relu", lambda x: np.where(x > 0, x, np.zeros_like(x))),
+    binary("maximum", lambda a, b: np.where(a > b, a, b), LOW_HALVES, HIGH_HALVES),
+    binary("minimum", lambda a, b: np.where(a < b, a, b), LOW_HALVES, HIGH_HALVES),
+    unary("clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high), BETWEEN_INTEGERS, params={"low": -1.0, "high": 1.0}, variant="both"),
+    unary("clamp", lambda x, low, high: np.maximum(x, low), BETWEEN_INTEGERS, params={"low": 0.0, "high": None}, variant="low"),
+    unary("clamp", lambda x, low, high: np.minimum(x, high), BETWEEN_INTEGERS, params={"low": None, "high": 1}, variant="high"),
+    Case("where", lambda c, a, b: c * a + (1 - c).astype(a.dtype) * b, ("bool", REALS, REALS), ((3, 4),) * 3, any_shape=True, complex=True),
+    unary("sign", lambda x: x / abs(x)),
+    unary("floor", lambda x: np.asarray(x - x % 1, x.dtype), BETWEEN_INTEGERS),
+    unary("ceil", lambda x: np.asarray(x + -x % 1, x.dtype), BETWEEN_INTEGERS),
+    unary("trunc", lambda x: np.asarray(np.sign(x) * (abs(x) - abs(x) % 1), x.dtype), BETWEEN_INTEGERS),
+    unary("round", lambda x, decimals: np.round(x, decimals), LOW_HALVES, params={"decimals": 0}, variant="0"),
+    unary("round", lambda x, decimals: np.rint(x * 10) / 10, ((-0.53, -0.51), (0.31, 0.34), (1.76, 1.79)), params={"decimals": 1}, variant="1", half=()),
+    # complex numbers
+    unary("sgn", sgn_reference, complex=True),
+    unary("abs", lambda x: np.sqrt((x * np.conj(x)).real), complex=True, half=()),
+    unary("abs", lambda x: np.where(x < 0, -x, x), variant="real"),
+    unary("conj", lambda x: x.real - 1j * x.imag, real=False),
+    unary("conj", lambda x: x, variant="real"),
+    unary("real", lambda x: (x + np.conj(x)).real / 2, complex=True, half=("float16",)),
+    unary("imag", lambda x: np.asarray(-1j * x).real.astype(x.real.dtype), complex=True, half=()),
+    unary("angle", lambda x: np.arctan2(x.imag, x.real), complex=True, half=("float16",)),
+    binary("complex", lambda a, b: a + b * np.complex64(1j), half=()),
+    shaped("view_as_real", "", lambda x: np.stack([x.real, x.imag], -1), (2, 3), real=False),
+    shaped("view_as_complex", "", lambda x: x[..., 0] + x[..., 1] * np.complex64(1j), (3, 2), complex=False, half=()),
+    # copies, casts, constants
+    unary("clone", lambda x: +x, complex=True),
+    unary("identity", lambda x: x, complex=True),
+    unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("float32")}, variant="float32", fixed_dtype=True, step=1.0, precision=1e-6),
+    unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("float64")}, variant="float64", fixed_dtype=True),
+    unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("complex128")}, variant="complex128", fixed_dtype=True),
+    unary("cast", lambda x, dtype: x.real.astype(dtype), params={"dtype": np.dtype("float64")}, variant="real part", real=False, complex=True, fixed_dtype=True),
+    unary("move", lambda x, device, back: x, params={"device": "cpu", "back": "cpu"}, complex=True),
+    binary("overwrite", lambda old, new: overwritten(old, new), complex=True),
+    unary("zeros_like", lambda x: 0 * x, complex=True),
+    unary("ones_like", lambda x: x**0, complex=True),
+    # questions and logic
+    binary("eq", lambda a, b: ~((a < b) | (a > b)), LOW_HALVES, LOW_HALVES),
+    binary("ne", lambda a, b: (a < b) | (a > b), LOW_HALVES, LOW_HALVES),
+    binary("lt", lambda a, b: np.sign(b - a) == 1),
+    binary("le", lambda a, b: np.sign(b - a) >= 0),
+    binary("gt", lambda a, b: np.sign(a - b) == 1),
+    binary("ge", lambda a, b: np.sign(a - b) >= 0),
+    binary("eq", lambda a, b: (a - b) == 0, "int", "int", variant="int"),
+    unary("isnan", lambda x: x != x, complex=True),
+    unary("isinf", lambda x: abs(x) == math.inf, complex=True),
+    unary("isfinite", lambda x: abs(x) < math.inf, complex=True),
+    binary("logical_and", lambda a, b: a & b, "bool", "bool"),
+    binary("logical_or", lambda a, b: a | b, "bool", "bool"),
+    binary("logical_xor", lambda a, b: a ^ b, "bool", "bool"),
+    unary("logical_not", lambda x: x == 0, "bool"),
+    binary("bitwise_and", lambda a, b: np.bitwise_and(a, b), "int", "int"),
+    binary("bitwise_or", lambda a, b: np.bitwise_or(a, b), "int", "int"),
+    binary("bitwise_xor", lambda a, b: np.bitwise_xor(a, b), "int", "int"),
+    unary("bitwise_not", lambda x: -x - 1, "int"),
+    # reading and replacing parts
+    *(
+        shaped("window", variant, lambda x, index: x[index], (3, 4), params={"index": index})
+        for variant, index in {
+            "row": 1,
+            "negative": -1,
+            "element": (2, -4),
+            "slices": (slice(0, 2), slice(None, None, 2)),
+            "reversed": (slice(None, None, -1), slice(3, 0, -2)),
+            "none": (None, Ellipsis, None, 0),
+            "nothing": (slice(2, 2),),
+            "all": (),
+        }.items()
+    ),
+    shaped("unwindow", "slices", lambda g, index, shape: placed(g, index, shape), (2, 2), params={"index": (slice(0, 2), slice(None, None, 2)), "shape": (3, 4)}),
+    shaped("unwindow", "element", lambda g, index, shape: placed(g, index, shape), (), params={"index": (1, 2), "shape": (3, 4)}),
+    *(
+        shaped("getitem", variant, lambda x, index: x[index], (3, 4), params={"index": index})
+        for variant, index in {
+            "repeated rows": (ROWS,),
+            "pairs": (ROWS, COLUMNS),
+            "mask": (MASK,),
+            "row mask": (np.array([True, False, True]), slice(1, 3)),
+            "slice and array": (slice(None), COLUMNS),
+            "array, none, slice": (ROWS[:2], None, slice(1, None)),
+            "matrix of indices": (np.array([[0, 1], [2, 2]]),),
+            "no rows": (np.array([], dtype=np.int64),),
+            "apart": (ROWS, Ellipsis, None, COLUMNS),
+        }.items()
+    ),
+    shaped("ungather", "repeated rows", lambda g, index, shape: placed(g, index, shape), (4, 4), params={"index": (ROWS,), "shape": (3, 4)}),
+    shaped("ungather", "pairs", lambda g, index, shape: placed(g, index, shape), (4,), params={"index": (ROWS, COLUMNS), "shape": (3, 4)}),
+    shaped("ungather", "mask", lambda g, index, shape: placed(g, index, shape), (5,), params={"index": (MASK,), "shape": (3, 4)}),
+    shaped("index_put", "rows", put, (3, 4), (2, 4), params={"index": (np.array([2, 0]),), "accumulate": False}),
+    shaped("index_put", "broadcast", put, (3, 4), (1,), params={"index": (np.array([2, 0]),), "accumulate": False}),
+    shaped("index_put", "extra axis", put, (3, 4), (1, 1, 4), params={"index": (np.array([2, 0]),), "accumulate": False}),
+    shaped("index_put", "mask", put, (3, 4), (), params={"index": (MASK,), "accumulate": False}),
+    shaped("index_put", "add rows", put, (3, 4), (4, 4), params={"index": (ROWS,), "accumulate": True}),
+    shaped("index_put", "add one", put, (3, 4), (), params={"index": (ROWS, COLUMNS), "accumulate": True}),
+    shaped("index_put", "add mask", put, (3, 4), (5,), params={"index": (MASK,), "accumulate": True}),
+    shaped("scatter_view", "block", replaced_diagonal_block, (3, 4), (2, 3), params={"steps": numbered_steps()}),
+    # shapes
+    shaped("reshape", "flat", lambda x, shape: np.ravel(x), (3, 4), params={"shape": (12,)}),
+    shaped("reshape", "more axes", lambda x, shape: np.ravel(x).reshape(shape), (3, 4), params={"shape": (2, 1, 6)}),
+    shaped("reshape", "number", lambda x, shape: x.item() + np.zeros((1, 1), x.dtype), (), params={"shape": (1, 1)}),
+    shaped("reshape", "empty", lambda x, shape: np.zeros(shape, x.dtype), (0, 3), params={"shape": (3, 0, 2)}),
+    shaped("permute", "turned", lambda x, axes: np.moveaxis(x, (1, 2, 0), (0, 1, 2)), (2, 3, 4), params={"axes": (1, 2, 0)}),
+    shaped("permute", "number", lambda x, axes: x, (), params={"axes": ()}),
+    shaped("permute", "matrix", lambda x, axes: np.swapaxes(x, 0, 1), (3, 4), params={"axes": (1, 0)}),
+    shaped("broadcast_to", "rows", lambda x, shape: x + np.zeros(shape, x.dtype), (4,), params={"shape": (2, 3, 4)}),
+    shaped("broadcast_to", "ones", lambda x, shape: x + np.zeros(shape, x.dtype), (3, 1), params={"shape": (2, 3, 4)}),
+    shaped("broadcast_to", "number", lambda x, shape: x + np.zeros(shape, x.dtype), (), params={"shape": (2, 3)}),
+    shaped("broadcast_to", "none", lambda x, shape: np.zeros(shape, x.dtype), (1, 3), params={"shape": (0, 3)}),
+    shaped("sum_to", "rows", folded, (2, 3, 4), params={"shape": (4,)}),
+    shaped("sum_to", "ones", folded, (2, 3, 4), params={"shape": (3, 1)}),
+    shaped("sum_to", "number", folded, (3, 4), params={"shape": ()}),
+    shaped("sum_to", "same", lambda x, shape: x, (3, 4), params={"shape": (3, 4)}),
+    shaped("sum_to", "empty", lambda x, shape: np.zeros(shape, x.dtype), (0, 3), params={"shape": (1, 3)}),
+    shaped("flip", "both", lambda x, axes: x[::-1, ::-1], (3, 4), params={"axes": (0, 1)}),
+    shaped("flip", "one", lambda x, axes: x[:, ::-1], (3, 4), params={"axes": (1,)}),
+    shaped("flip", "no axis", lambda x, axes: x, (3, 4), params={"axes": ()}),
+    shaped("roll", "one", lambda x, shifts, axes: x[:, [3, 0, 1, 2]], (3, 4), params={"shifts": (1,), "axes": (1,)}),
+    shaped("roll", "two", lambda x, shifts, axes: x[[1, 2, 0]][:, [3, 0, 1, 2]], (3, 4), params={"shifts": (-1, 1), "axes": (0, 1)}),
+    shaped("pad_axis", "columns", lambda x, axis, before, after: np.pad(x, ((0, 0), (before, after))), (3, 4), params={"axis": 1, "before": 2, "after": 1}),
+    shaped("pad_axis", "rows", lambda x, axis, before, after: np.pad(x, ((before, after), (0, 0))), (3, 4), params={"axis": 0, "before": 0, "after": 2}),
+    shaped("cat", "rows", joined, (1, 3), (2, 3), (0, 3), params={"axis": 0, "sizes": (1, 2, 0)}),
+    shaped("cat", "columns", joined, (2, 1), (2, 3), params={"axis": 1, "sizes": (1, 3)}),
+    shaped("cat", "one", joined, (2, 3), params={"axis": 1, "sizes": (3,)}),
+    # into a batch and out of it
+    *(
+        shaped(name, "moved", lambda x, source, target: np.moveaxis(x, source, target), (2, 3, 4), params=params, route=in_and_out_of_a_batch)
+        for name in ("batch_enter", "batch_leave")
+        for params in [{"source": 1, "target": 2}]
+    ),
+    *(
+        shaped(name, "sum of equals", lambda x, size: size * x, (3, 4), params={"size": 5}, route=shared_and_totalled)
+        for name in ("batch_share", "batch_total")
+    ),
+    # products of matrices
+    *(
+        shaped("matmul", f"{a} {b}", lambda a, b: np.matmul(a, b), a, b, half=("float16",))
+        for a, b in [
+            ((3,), (3,)),
+            ((3,), (3, 4)),
+            ((2, 3), (3,)),
+            ((2, 3), (3, 4)),
+            ((3,), (5, 3, 4)),
+            ((5, 2, 3), (3,)),
+            ((5, 2, 3), (3, 4)),
+            ((2, 3), (5, 3, 4)),
+            ((5, 2, 3), (5, 3, 4)),
+            ((5, 1, 2, 3), (6, 3, 4)),
+            ((1, 2, 3), (5, 3, 4)),
+            ((6, 5, 2, 3), (3, 4)),
+            ((2, 0), (0, 4)),
+            ((0, 3), (3, 4)),
+            ((0, 2, 3), (3, 4)),
+        ]
+    ),
+    # reductions
+    *(
+        shaped("sum", variant, lambda x, axes, keepdims: np.add.reduce(x, axes, keepdims=keepdims), shape, params={"axes": axes, "keepdims": keepdims})
+        for variant, shape, axes, keepdims in [
+            ("all", (3, 4), (0, 1), False),
+            ("rows", (3, 4), (0,), False),
+            ("kept", (3, 4), (1,), True),
+            ("outer", (2, 3, 4), (0, 2), False),
+            ("number", (), (), False),
+            ("empty", (0, 3), (0,), False),
+        ]
+    ),
+    *(
+        shaped("mean", variant, lambda x, axes, keepdims: x.mean(axis=axes, keepdims=keepdims), shape, params={"axes": axes, "keepdims": keepdims})
+        for variant, shape, axes, keepdims in [
+            ("all", (3, 4), (0, 1), False),
+            ("kept", (3, 4), (0,), True),
+            ("outer", (2, 3, 4), (0, 2), False),
+            ("number", (), (), False),
+        ]
+    ),
+    *(
+        shaped(name, variant, lambda x, axes, keepdims, e=extreme: _extreme(e, x, axes, keepdims), shape, params={"axes": axes, "keepdims": keepdims}, complex=False)
+        for name, extreme in (("amax", -1), ("amin", 0))
+        for variant, shape, axes, keepdims in [
+            ("all", (3, 4), (0, 1), False),
+            ("kept", (3, 4), (0,), True),
+            ("outer", (2, 3, 4), (0, 2), False),
+            ("number", (), (), False),
+            ("of none", (0, 3), (1,), False),
+        ]
+    ),
+    shaped("argmax", "columns", lambda x, axis, keepdims: np.argsort(x, axis=1)[:, -1], (3, 4), params={"axis": 1, "keepdims": False}, complex=False),
+    shaped("argmin", "columns", lambda x, axis, keepdims: np.argsort(x, axis=1)[:, :1], (3, 4), params={"axis": 1, "keepdims": True}, complex=False),
+    shaped("argmax", "all", lambda x, axis, keepdims: np.argsort(x, axis=None)[-1], (3, 4), params={"axis": None, "keepdims": False}, complex=False),
+    shaped("all", "columns", lambda x, axes, keepdims: np.sum(x, axis=axes) == 4, (3, 4), params={"axes": (1,), "keepdims": False}, domains=("bool",), complex=False),
+    shaped("any", "columns", lambda x, axes, keepdims: np.sum(x, axis=axes, keepdims=True) > 0, (3, 4), params={"axes": (1,), "keepdims": True}, domains=("bool",), complex=False),
+]  # fmt: skip
+
+
+def _extreme(position: int, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The first or last of the sorted elements."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    rows = x.transpose(rest + axes).reshape(*(x.shape[i] for i in rest), math.prod(x.shape[i] for i in axes))
+    out = np.sort(rows, axis=-1)[..., position]
+    return out.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdims else out

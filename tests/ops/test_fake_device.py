@@ -1,0 +1,245 @@
+"""No hidden trip to the host: every operation, in every mode, and a training loop run on a device that refuses what CuPy refuses."""
+
+import ast
+import pathlib
+
+import checking
+import numpy as np
+import pytest
+from cases import CASES, Case
+from fake_device import METHODS, NAMES, FakeArray, fake, synchronised
+
+import minigrad as mg
+from minigrad import backend
+from minigrad.primitive import registry
+
+PACKAGE = pathlib.Path(mg.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def device(monkeypatch):
+    """The fake device is known while these tests run, and forgotten afterwards."""
+    monkeypatch.setattr(backend, "MODULES", backend.MODULES)
+    before = dict(backend.MODULES)
+    backend.register_array_type(FakeArray, fake)
+    synchronised.clear()
+    yield
+    backend.MODULES.clear()
+    backend.MODULES.update(before)
+
+
+def upload(value):
+    """Arrays in nested parameters (an index, say) moved to the device."""
+    if isinstance(value, np.ndarray):
+        return fake.asarray(value)
+    if isinstance(value, tuple):
+        return tuple(upload(v) for v in value)
+    return {k: upload(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def on_device(case: Case, dtype: str):
+    """The operation on both sides: host and device inputs, and functions that call it there."""
+    arrays = case.inputs(dtype)
+    here = [mg.tensor(a, requires_grad=i in case.differentiable()) for i, a in enumerate(arrays)]
+    there = [mg.tensor(fake.asarray(a), requires_grad=i in case.differentiable()) for i, a in enumerate(arrays)]
+    params = upload(case.params)
+    if case.primitive == "move":
+        params = {"device": "fake:0", "back": "fake:0"}
+    return here, there, case.run, lambda inputs: case.run(inputs, params)
+
+
+def same(device_tensor, host_tensor, what: str) -> None:
+    """The same bits, in an array of the device."""
+    assert type(device_tensor.array) is FakeArray, f"{what} left the device: it is {type(device_tensor.array)}"
+    assert device_tensor.dtype == host_tensor.dtype
+    np.testing.assert_array_equal(device_tensor.array.get(), host_tensor.numpy(force=True), err_msg=what)
+
+
+DTYPES = [(c, d) for c in CASES for d in ("float64", "complex128") if (c.real if d == "float64" else c.complex or not c.real)]
+
+
+@pytest.mark.parametrize(("case", "dtype"), DTYPES, ids=[f"{c.id}-{d}" for c, d in DTYPES])
+def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
+    """Value, gradient, gradient of the gradient, and tangent: equal to the host's bit for bit, and nothing was copied to the host for it."""
+    here, there, run_here, run_there = on_device(case, dtype)
+    y, z = run_here(here), run_there(there)
+    same(z, y, "the value")
+    raw = run_there([x.array for x in there])
+    assert type(raw) is FakeArray
+    if registry[case.primitive].kind != "constant":
+        places = case.differentiable()
+        u = checking.direction(y.numpy(force=True), 1)
+        seeds = mg.tensor(u), mg.tensor(fake.asarray(u))
+        leaves = [here[i] for i in places], [there[i] for i in places]
+        plain = [mg.autograd.grad(out, ls, s, retain_graph=True) for out, ls, s in zip((y, z), leaves, seeds, strict=True)]
+        live = [mg.autograd.grad(out, ls, s, create_graph=True) for out, ls, s in zip((y, z), leaves, seeds, strict=True)]
+        for g, h in [*zip(*plain, strict=True), *zip(*live, strict=True)]:
+            same(h, g, "a gradient")
+        z2 = run_there(there)
+        z2.backward(seeds[1])
+        for leaf, g in zip(leaves[1], plain[0], strict=True):
+            same(leaf.grad, g, ".grad")
+        tangents = [checking.direction(x.numpy(force=True), 2) for x in leaves[0]]
+        with checking.fwad.dual_level():
+            pushed = []
+            for inputs, run, move in ((here, run_here, lambda t: t), (there, run_there, fake.asarray)):
+                duals = [checking.fwad.make_dual(x, mg.tensor(move(tangents[places.index(i)]))) if i in places else x for i, x in enumerate(inputs)]
+                pushed.append(checking.fwad.unpack_dual(run(duals)).tangent)
+        assert (pushed[0] is None) == (pushed[1] is None)
+        if pushed[0] is not None:
+            same(pushed[1], pushed[0], "the tangent")
+    assert synchronised == []
+
+
+def test_a_small_network_trains_on_the_device() -> None:
+    """The same losses as on the host, and the parameters never leave the device."""
+    rng = np.random.default_rng(3)
+    data, target = rng.standard_normal((20, 3)).astype("float32"), rng.integers(0, 2, 20)
+    weights = [rng.standard_normal(s).astype("float32") * 0.5 for s in ((3, 8), (8,), (8, 2), (2,))]
+
+    def train(put):
+        x, rows = mg.tensor(put(data)), put(np.arange(20))
+        classes = put(target)
+        w1, b1, w2, b2 = parameters = [mg.tensor(put(w), requires_grad=True) for w in weights]
+        losses = []
+        for _ in range(12):
+            hidden = mg.relu(x @ w1 + b1)
+            scores = mg.tanh(hidden @ w2) * 2 + b2
+            shifted = scores - scores.amax(1, keepdim=True)
+            chances = shifted - shifted.exp().sum(1, keepdim=True).log()
+            loss = -chances[rows, classes].mean() + 0.01 * sum((w * w).sum() for w in parameters)
+            for p in parameters:
+                p.grad = None
+            loss.backward()
+            with mg.no_grad():
+                for p in parameters:
+                    p -= 0.3 * p.grad
+                    assert type(p.array) is type(x.array) and type(p.grad.array) is type(x.array)
+            losses.append(loss)
+        assert synchronised == []
+        return [v.item() for v in losses], parameters
+
+    (there, parameters), (here, _) = train(fake.asarray), train(lambda a: a)
+    assert there == here
+    assert here[-1] < 0.8 * here[0]
+    assert all(p.device == "fake:0" and p.dtype == backend.float32 for p in parameters)
+
+
+def test_moving_is_differentiable() -> None:
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = x.to(device="fake:0")
+    assert (y.device, type(y.array)) == ("fake:0", FakeArray)
+    assert y.to(device="fake:0") is y
+    (y * y).sum().backward()
+    assert (x.grad.device, x.grad.tolist()) == ("cpu", [2.0, 4.0])
+    z = (y.detach() * 3).to(device="cpu")
+    assert (z.device, z.tolist()) == ("cpu", [3.0, 6.0])
+
+
+def test_devices_do_not_mix() -> None:
+    here, there = mg.tensor([1.0, 2.0]), mg.tensor(fake.asarray(np.ones(2, "float32")))
+    for operation in (lambda: here + there, lambda: there * here, lambda: mg.maximum(there, here), lambda: there @ here, lambda: mg.where(here > 0, there, there)):
+        with pytest.raises(mg.errors.DeviceError, match=r"cpu.*fake|fake.*cpu"):
+            operation()
+
+
+def test_unknown_device() -> None:
+    with pytest.raises(mg.errors.DeviceError, match='unknown device "abacus"'):
+        mg.tensor(1.0).to(device="abacus")
+
+
+@pytest.mark.parametrize("number", [True, 2, 2.5, 1 + 2j])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool", "complex64"])
+def test_python_numbers_do_not_need_the_host(number, dtype: str) -> None:
+    array = np.array([1, 0, 1]).astype(dtype)
+    here, there = mg.tensor(array), mg.tensor(fake.asarray(array))
+    for operation in (lambda x: x + number, lambda x: number * x, lambda x: x / number, lambda x: x == number, lambda x: mg.where(x != 0, x, number)):
+        same(operation(there), operation(here), f"{number} with {dtype}")
+    assert synchronised == []
+
+
+def test_indices_travel_with_the_tensor() -> None:
+    """A list or a host array as an index goes to the device once, for the forward and the backward pass."""
+    x = mg.tensor(fake.asarray(np.arange(12.0).reshape(3, 4)), requires_grad=True)
+    for index in ([0, 2, 2], np.array([0, 2, 2]), mg.tensor([0, 2, 2]), ([0, 2, 2], [1, 1, 3]), (slice(None), [0, 0]), np.array([True, False, True])):
+        y = x[index]
+        plain = mg.tensor(x.array.get(), requires_grad=True)
+        z = plain[index]
+        same(y, z, str(index))
+        same(mg.autograd.grad(y.sum(), x)[0], mg.autograd.grad(z.sum(), plain)[0], str(index))
+    y = x * 1
+    y[[0, 1]] = 5.0
+    y[0, 0] = mg.tensor(fake.asarray(np.asarray(7.0)))
+    same(y, mg.tensor([[7.0, 5, 5, 5], [5, 5, 5, 5], [8, 9, 10, 11]], dtype="float64"), "assignment")
+    y[:, 2:] = [[1.0], [2.0], [3.0]]
+    y.index_put_(([0],), 1.5, accumulate=True)
+    same(y, mg.tensor([[8.5, 6.5, 2.5, 2.5], [5, 5, 2, 2], [8, 9, 3, 3]], dtype="float64"), "assignment")
+    for fill in (lambda t: t.zero_(), lambda t: t.fill_(2.0), lambda t: t.copy_([1.0, 2, 3, 4]), lambda t: t.detach_().uniform(0.0, 1.0)):
+        assert type(fill(y).array) is FakeArray
+
+
+def test_a_gradient_of_another_layout_is_copied() -> None:
+    """`.grad` takes the layout of its leaf and shares memory with no cotangent, also where the layouts agree already."""
+    leaf = mg.tensor(fake.asarray(np.arange(6.0).reshape(2, 3)), requires_grad=True)
+    seed = mg.tensor(fake.asarray(np.ones((2, 3))))
+    (leaf + 0).backward(seed)
+    assert not np.shares_memory(leaf.grad.array._memory, seed.array._memory)
+    leaf.grad += 1
+    assert seed.array.get().tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+# ------------------------------------------------------------------------------------------------- the fake is as strict as it says
+
+
+def test_the_fake_refuses_what_cupy_refuses() -> None:
+    a = fake.asarray(np.arange(3.0))
+    with pytest.raises(TypeError, match="Implicit conversion"):
+        np.asarray(a)
+    for leak in (
+        lambda: a + np.ones(3),
+        lambda: np.ones(3) * a,
+        lambda: a * np.float64(2),
+        lambda: a + [1, 2, 3],
+        lambda: fake.maximum(a, np.ones(3)),
+        lambda: fake.exp([1.0]),
+        lambda: np.exp(a),
+        lambda: a.__setitem__(0, np.ones(())),
+        lambda: a[np.array([0])],
+    ):
+        with pytest.raises(TypeError):
+            leak()
+    with pytest.raises(AttributeError, match="has no attribute 'errstate'"):
+        _ = fake.errstate
+    assert type(fake.add.reduce(a, axis=0)) is FakeArray and fake.add.reduce(a, axis=0).shape == ()
+    assert type(a[1]) is FakeArray and a[1].base is a
+
+
+def kernels() -> dict[str, set[str]]:
+    """The functions `xp.name` that minigrad uses, and where."""
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "xp":
+                found.setdefault(node.attr, set()).add(path.name)
+    return found
+
+
+def test_only_functions_that_cupy_has() -> None:
+    """The kernels' vocabulary is the frozen list: a new name must be looked up in CuPy before it is added there."""
+    own = {"special"}  # the library's special functions, see backend.erf_function
+    assert {name: where for name, where in kernels().items() if name not in NAMES | own} == {}
+
+
+@pytest.mark.gpu
+def test_the_frozen_names_against_cupy() -> None:
+    import cupy
+
+    assert [n for n in NAMES if not hasattr(cupy, n)] == []
+    assert [n for n in METHODS if not hasattr(cupy.ndarray, n)] == []
+
+
+def test_rules_use_operations_only() -> None:
+    """Rules run on arrays, on tensors and on graphs alike: they take no `xp`. Only forward functions do, which are their operation's first function."""
+    for operation in registry.values():
+        for rule in (*operation.pulls, *operation.pushes):
+            assert rule is None or "xp" not in rule.function.__code__.co_varnames[: rule.function.__code__.co_argcount]

@@ -1,0 +1,64 @@
+"""Do the checks notice a wrong derivative? Every rule of every operation is broken, one at a time, and the checks must fail each time."""
+
+import checking
+import pytest
+from cases import CASES
+
+from minigrad.primitive import Rule, registry
+
+OPERATIONS = [name for name, operation in registry.items() if operation.kind != "constant" and operation.forward.__module__.startswith("minigrad.")]
+
+
+def rules(operation) -> list[tuple[str, Rule]]:
+    """Each pull and push rule once (an elementwise rule is both)."""
+    found: dict[int, tuple[str, Rule]] = {}
+    for direction, of_inputs in (("pull", operation.pulls), ("push", operation.pushes)):
+        for name, rule in zip(operation.inputs, of_inputs, strict=True):
+            if rule is not None:
+                found.setdefault(id(rule), (f"{direction} rule of {name}", rule))
+    return list(found.values())
+
+
+def wrong_by_a_hundredth(function, zero: bool):
+    """The rule times 1.01. A rule that says 0 (steps, constants) says 0.01 times the incoming derivative instead, since 1.01 · 0 would still be right."""
+
+    def broken(g, *values, **params):
+        right = function(g, *values, **params)
+        return right + 0.01 * g if zero else 1.01 * right
+
+    return broken
+
+
+def is_zero(name: str, rule: Rule) -> bool:
+    """Whether the rule is `zeros_like(g)`, whatever the values."""
+    return name == "zeros_like" or rule.function.__code__.co_names == ("zeros_like",)
+
+
+def notices(name: str) -> bool:
+    """Whether a compact run of the generic checks fails for some case of the operation."""
+    for case in CASES:
+        if case.primitive != name:
+            continue
+        for dtype in (["float64"] if case.real else []) + (["complex128"] if case.complex or not case.real else []):
+            try:
+                checking.check_first_order(case, dtype)
+            except AssertionError:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_broken_rule_is_noticed(name: str, monkeypatch) -> None:
+    assert not notices(name), "the rules are wrong before they are broken"
+    survivors = []
+    for label, rule in rules(registry[name]):
+        monkeypatch.setattr(rule, "function", wrong_by_a_hundredth(rule.function, is_zero(name, rule)))
+        if not notices(name):
+            survivors.append(label)
+        monkeypatch.undo()
+    assert survivors == [], f"{name}: nobody notices when these rules are 1% wrong"
+
+
+def test_the_mutations_cover_the_registry() -> None:
+    assert len(OPERATIONS) == sum(1 for name in {c.primitive for c in CASES} if registry[name].kind != "constant")
+    assert sum(len(rules(registry[name])) for name in OPERATIONS) >= 100

@@ -1,0 +1,550 @@
+"""What the tracer does with the many ways in which people write functions, and what it refuses."""
+
+import gc
+import linecache
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import observe
+from minigrad.errors import AutogradError, InPlaceError, NonScalarError
+from minigrad.trace import check_laws, first_divergence, state_at, table, validate
+from minigrad.watch import trace_function
+
+
+def traced(f, *args, **options):
+    trace = validate(trace_function(f, *args, **options))
+    assert check_laws(trace) == []
+    assert observe.observers == [] and observe.current() is None
+    return trace
+
+
+def cells(trace):
+    return state_at(trace, len(trace["steps"])).cells
+
+
+def kinds(trace):
+    return {n["id"]: n["kind"] for n in trace["nodes"]}
+
+
+def operations(trace):
+    return [n["op"] for n in trace["nodes"] if n["kind"] in ("op", "output")]
+
+
+def operands(trace, node):
+    return [e["src"] for e in sorted(trace["edges"], key=lambda e: e["slot"]) if e["dst"] == node]
+
+
+# --------------------------------------------------------------------------------------------- constants, parameters, inputs
+
+
+def test_numbers_stand_inside_the_expression():
+    trace = traced(lambda x: 2 * x**3 + np.float64(0.5) * x - True, 1.5)
+    assert set(kinds(trace).values()) == {"input", "op", "output"}
+    assert trace["nodes"][1]["expr"][0]["exp"] == [{"t": "num", "value": 3}]
+
+
+def test_arrays_and_tensors_from_outside_are_constants():
+    array, tensor = np.array([1.0, 2.0]), mg.tensor([3.0, 4.0], dtype=mg.float64)
+    trace = traced(lambda x: (x * array + tensor * array + x * tensor + [5.0, 6.0]).sum(), [1.0, 1.0])
+    assert [kinds(trace)[n] for n in ("c1", "c2", "c3")] == ["const"] * 3 and "c4" not in kinds(trace)
+    assert cells(trace)["c3", "v"]["sample"] == [5.0, 6.0]
+    assert ("c1", "g") not in cells(trace) and ("c1", "d") not in cells(trace)
+
+
+def test_an_array_that_was_changed_in_between_is_another_constant():
+    array = np.array([1.0, 2.0])
+
+    def f(x):
+        y = x * array
+        array[0] = 7.0
+        return (y * array).sum()
+
+    trace = traced(f, [1.0, 1.0])
+    assert cells(trace)["c1", "v"]["sample"] == [1.0, 2.0] and cells(trace)["c2", "v"]["sample"] == [7.0, 2.0]
+
+
+def test_a_constant_tensor_that_was_changed_in_place_is_followed():
+    def f(x):
+        c = mg.tensor([1.0, 2.0], dtype=mg.float64)
+        y = x * c
+        c += 10
+        return (y * c).sum()
+
+    trace = traced(f, [1.0, 1.0], mode="forward")  # backward there is none: the old c is needed for it
+    assert cells(trace)["c1", "v"]["sample"] == [1.0, 2.0]
+    changed = operands(trace, "v3")[1]
+    assert cells(trace)[changed, "v"]["sample"] == [11.0, 12.0] and operands(trace, changed) == ["c1"]
+
+
+def test_leaves_from_outside_are_parameters_with_adjoints():
+    w = mg.tensor([2.0, 3.0], dtype=mg.float64, requires_grad=True)
+    trace = traced(lambda x: (w * x * w).sum(), [1.0, 5.0])
+    assert kinds(trace)["p1"] == "param" and cells(trace)["p1", "g"]["sample"] == [4.0, 30.0]
+    assert w.grad is None, "a trace changes nothing outside"
+
+
+def test_values_computed_outside_are_parameters_and_their_graph_stays_usable():
+    w = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    h = w.exp()
+    trace = traced(lambda x: x * h * w, 3.0)
+    assert kinds(trace)["p1"] == kinds(trace)["p2"] == "param"
+    assert cells(trace)["p1", "g"] == 6.0
+    assert cells(trace)["p2", "g"] == pytest.approx(3 * np.exp(2.0) + 6 * np.exp(2.0)), "along h as well"
+    assert any(s["phase"] == "update" and "before the function ran" in s["say"] for s in trace["steps"])
+    h.backward()
+    assert w.grad.item() == pytest.approx(np.exp(2.0))
+
+
+def test_unused_inputs_have_no_adjoint():
+    trace = traced(lambda x, y: x * 2, 1.0, 5.0)
+    assert ("y", "v") in cells(trace) and ("y", "g") not in cells(trace)
+
+
+@pytest.mark.parametrize(("f", "kind"), [(lambda x: x, "input"), (lambda x: mg.tensor(7.0), "const"), (lambda x: 7, "const"), (lambda x: 2.5, "const")])
+@pytest.mark.parametrize("mode", ["primal", "forward", "reverse", "both"])
+def test_a_function_may_return_an_input_or_a_constant(f, kind, mode):
+    trace = traced(f, 3.0, mode=mode)
+    (out,) = trace["outputs"]
+    assert kinds(trace)[out] == kind and trace["edges"] == []
+    assert ((out, "g") in cells(trace)) == (mode in ("reverse", "both"))
+
+
+def test_integer_and_boolean_inputs_are_values_without_derivatives():
+    index, mask = np.array([1, 0]), np.array([True, False])
+    trace = traced(lambda x, i, m: (x[i] * mg.where(m, x, 0.0)).sum() * i.sum(), [2.0, 3.0], index, mask)
+    assert [n["dtype"] for n in trace["nodes"][:3]] == ["float64", "int64", "bool"]
+    assert ("i", "g") not in cells(trace) and ("i", "d") not in cells(trace) and cells(trace)["x", "g"]["sample"] == [3.0, 2.0]
+    assert cells(trace)["m", "v"]["sample"] == [True, False]
+
+
+def test_python_integers_and_booleans_count_as_numbers():
+    trace = traced(lambda a, b: a * b, 3, True)
+    assert cells(trace)["a", "v"] == 3.0 and cells(trace)["b", "g"] == 3.0
+
+
+def test_x_times_x_has_two_edges():
+    trace = traced(lambda x: x * x, 3.0)
+    assert [(e["src"], e["dst"], e["slot"]) for e in trace["edges"]] == [("x", "v1", 0), ("x", "v1", 1)]
+    phases = [s["phase"] for s in trace["steps"] if s["writes"][0][1] == "g"]
+    assert phases == ["seed", "adjoint", "accumulate"] and cells(trace)["x", "g"] == 6.0
+
+
+def test_argument_names():
+    def f(x2, *rest):
+        return x2 * rest[0] * rest[1]
+
+    assert traced(f, 1.0, 2.0, 3.0)["inputs"] == ["x2", "x3", "x4"]
+    trace = traced(lambda v1, c1: v1 * c1 * [2.0], 1.0, 2.0)
+    assert trace["inputs"] == ["v1", "c1"] and len({n["id"] for n in trace["nodes"]}) == len(trace["nodes"])
+    assert traced(lambda a: a * 2, 1.0, names=["position"])["inputs"] == ["position"]
+    for names in (["a", "a"], ["a", "b", "c"], [""], [3, 4]):
+        with pytest.raises(ValueError, match="names"):
+            trace_function(lambda x, y: x, 1.0, 2.0, names=names)
+
+
+# ---------------------------------------------------------------------------------------------------------------- operations
+
+
+def test_in_place_operations_are_operations():
+    def f(x):
+        y = x * 1
+        y += 1
+        y *= y
+        return y
+
+    trace = traced(f, 2.0)
+    assert operations(trace) == ["mul", "add", "mul"] and cells(trace)["x", "g"] == 6.0
+
+
+def test_in_place_on_a_view_shows_what_it_means_for_the_base_and_for_other_views():
+    def f(x):
+        y = x * 1
+        last = y[1]
+        y[0] = last * 5
+        y += 1
+        return last * y[0]
+
+    trace = traced(f, [2.0, 3.0])
+    assert "scatter_view" in operations(trace)
+    assert cells(trace)[trace["outputs"][0], "v"] == 4.0 * 16.0
+    assert cells(trace)["x", "g"]["sample"] == [0.0, 16.0 + 20.0]
+
+
+def test_writing_into_a_leaf_is_refused_as_ever():
+    def f(x):
+        x += 1
+        return x
+
+    with pytest.raises(InPlaceError, match="leaf"):
+        trace_function(f, 1.0)
+
+
+def test_in_place_behind_the_back_of_the_graph_is_refused():
+    def f(x):
+        y = x * 1
+        with mg.no_grad():
+            y += 1
+        return y * y
+
+    with pytest.raises(AutogradError, match="trace: .* modified in place while its history stayed"):
+        trace_function(f, 1.0)
+
+
+def test_broadcasting_says_that_contributions_are_summed():
+    trace = traced(lambda a, b: (a * b).sum(), 2.0, [1.0, 2.0, 3.0])
+    step = next(s for s in trace["steps"] if s["node"] == "a" and s["writes"][0][1] == "g")
+    assert step["contribs"][0]["product"] == 6.0 and step["contribs"][0]["upstream"]["shape"] == [3]
+    assert "summed" in step["say"] and {"t": "fn", "text": "sum"} in step["formula"]
+    other = next(s for s in trace["steps"] if s["node"] == "b" and s["writes"][0][1] == "g")
+    assert "summed" not in other["say"]
+
+
+def test_casts_to_a_common_dtype_are_operations():
+    trace = traced(lambda a, b: (a * b).sum(), np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0]))
+    assert operations(trace) == ["cast", "mul", "sum"]
+    assert cells(trace)["a", "g"]["dtype"] == "float32" and cells(trace)["b", "g"]["dtype"] == "float64"
+
+
+def test_scalars_empty_and_large_arrays():
+    trace = traced(lambda x: (x * x).sum(), np.arange(20.0))
+    assert len(cells(trace)["x", "g"]["sample"]) == 16 and cells(trace)["x", "g"]["max"] == 38.0
+    trace = traced(lambda x: (x * x).sum(), np.zeros((0, 3)))
+    assert cells(trace)["x", "g"] == {"shape": [0, 3], "dtype": "float64", "sample": []}
+    trace = traced(lambda x: x * x, np.array(3.0))
+    assert cells(trace)["x", "g"] == 6.0 and trace["nodes"][0]["shape"] == []
+
+
+def test_nan_and_infinity_are_written_as_texts():
+    with np.errstate(all="ignore"):
+        trace = traced(lambda x, y: mg.log(x) * y, 0.0, -2.0)
+    assert cells(trace)["v1", "v"] == "-inf" and cells(trace)["x", "g"] == "-inf" and cells(trace)[trace["outputs"][0], "v"] == "inf"
+
+
+def test_complex_values():
+    trace = traced(lambda z: (z * z.conj()).real.sum(), np.array([1 + 2j, 3 - 1j]))
+    assert cells(trace)["z", "v"]["sample"][0] == {"re": 1.0, "im": 2.0}
+    assert cells(trace)["z", "g"]["sample"] == [{"re": 2.0, "im": 4.0}, {"re": 6.0, "im": -2.0}]
+    with pytest.raises(NonScalarError, match="complex"):
+        trace_function(lambda z: z * z, 1 + 2j)
+
+
+# ---------------------------------------------------------------------------------------- derivatives inside the function
+
+
+def test_a_gradient_inside_is_shown_and_differentiated():
+    trace = traced(lambda x: mg.func.grad(lambda z: z**3)(x) * x, 2.0)
+    assert cells(trace)["x", "g"] == 36.0 and cells(trace)[trace["outputs"][0], "v"] == 24.0  # 3x³ and 9x²
+    inner = [n for n in trace["nodes"] if n["stage"] == "backward"]
+    assert inner and all(kinds(trace)[n["of"]] == "op" for n in inner)
+
+
+def test_tangents_of_the_functions_own_forward_mode_are_values_not_our_tangents():
+    trace = traced(lambda x: mg.func.jvp(lambda z: z**3, (x,), (mg.ones_like(x),))[1], 2.0)
+    out = trace["outputs"][0]
+    assert cells(trace)[out, "v"] == 12.0 and cells(trace)[out, "d"] == 12.0 and cells(trace)["x", "g"] == 12.0  # 3x², then 6x
+    assert any(n["stage"] == "jvp" for n in trace["nodes"])
+
+
+def test_second_derivatives_both_ways():
+    f = mg.func.grad(mg.func.grad(lambda z: mg.sin(z) * z))
+    trace = traced(f, 0.7)
+    assert cells(trace)[trace["outputs"][0], "v"] == pytest.approx(2 * np.cos(0.7) - 0.7 * np.sin(0.7))
+    assert cells(trace)["z", "g"] == pytest.approx(-3 * np.sin(0.7) - 0.7 * np.cos(0.7))
+
+
+def test_a_backward_inside_gives_a_constant():
+    def f(x):
+        w = mg.tensor(3.0, dtype=mg.float64, requires_grad=True)
+        (w * w).backward()
+        return x * w.grad
+
+    trace = traced(f, 2.0, mode="reverse")
+    assert cells(trace)["x", "g"] == 6.0
+    assert [s["node"] for s in trace["steps"] if s["phase"] in ("adjoint", "accumulate")] == ["x"], "the inner pass is not ours"
+
+
+def test_a_backward_inside_that_builds_a_graph_is_part_of_the_function():
+    def f(x):
+        y = x * x * x
+        (slope,) = mg.autograd.grad(y, x, create_graph=True)
+        return slope * 2
+
+    trace = traced(f, 2.0)
+    assert cells(trace)["x", "g"] == 24.0 and cells(trace)[trace["outputs"][0], "v"] == 24.0
+
+
+def test_hooks_change_adjoints_visibly():
+    def f(x):
+        y = x * 3
+        y.register_hook(lambda g: g * 10)
+        x.register_hook(lambda g: g + 1)
+        return y * y
+
+    trace = traced(f, 2.0)
+    assert cells(trace)["v1", "g"] == 120.0 and cells(trace)["x", "g"] == 361.0
+    assert [s["node"] for s in trace["steps"] if s["phase"] == "update"] == ["v1", "x"]
+
+
+def test_vmap_inside_is_refused_or_right():
+    if not hasattr(mg.func, "vmap"):
+        pytest.skip("there is no vmap yet")
+    try:
+        trace = traced(lambda x: mg.func.vmap(lambda row: row * row)(x).sum(), [1.0, 2.0])
+    except AutogradError as error:
+        assert "trace" in str(error)
+    else:
+        assert cells(trace)["x", "g"]["sample"] == [2.0, 4.0]
+
+
+def test_detached_values_are_constants():
+    trace = traced(lambda x: x * (x * x).detach(), 3.0)
+    assert cells(trace)["x", "g"] == 9.0 and kinds(trace)["c1"] == "const" and cells(trace)["c1", "v"] == 9.0
+
+
+# ------------------------------------------------------------------------------------------------------- seeds and results
+
+
+def test_forward_mode_with_array_seeds_and_an_array_result():
+    trace = traced(lambda x, y: x * y, [1.0, 2.0], [3.0, 4.0], mode="forward", tangents={"y": [1.0, 10.0]})
+    assert cells(trace)["v1", "d"]["sample"] == [1.0, 20.0]
+    assert trace["seed"]["tangents"]["x"]["sample"] == [0.0, 0.0]
+
+
+def test_seeds_that_do_not_fit_are_refused():
+    f = lambda x, y: x * y
+    for tangents, text in (((1.0,), "1 tangents for 2"), ({"z": 1.0}, "'z'"), (([1.0, 2.0, 3.0], 0.0), "shape"), ((1j, 0.0), "complex")):
+        with pytest.raises(ValueError, match=text):
+            trace_function(f, [1.0, 2.0], [1.0, 2.0], tangents=tangents, mode="forward")
+    with pytest.raises(ValueError, match="mode must be one of"):
+        trace_function(f, 1.0, 2.0, mode="backward")
+
+
+@pytest.mark.parametrize(("result", "text"), [(lambda x: (x, x), "tuple of 2"), (lambda x: [x], "list of 1"), (lambda x: {"a": x}, "dict"), (lambda x: None, "nothing"), (lambda x: "y", "str")])
+def test_results_that_are_no_tensor_are_refused(result, text):
+    with pytest.raises(TypeError, match=text):
+        trace_function(result, 1.0)
+
+
+def test_reverse_mode_needs_one_real_number():
+    with pytest.raises(NonScalarError, match=r"shape \(2,\).*sum"):
+        trace_function(lambda x: x * 2, [1.0, 2.0])
+    with pytest.raises(AutogradError, match="int64"):
+        trace_function(lambda x: x.argmax(), [1.0, 2.0])
+    assert cells(traced(lambda x: x * 2, np.array([[3.0]])))["x", "g"]["sample"] == [2.0]
+
+
+# ------------------------------------------------------------------------------------------------------------- surroundings
+
+
+def test_an_exception_inside_passes_through_untouched():
+    class Mine(Exception):
+        pass
+
+    problem = Mine("as it was")
+
+    def f(x):
+        mg.sin(x)
+        raise problem
+
+    with pytest.raises(Mine) as caught:
+        trace_function(f, 1.0)
+    assert caught.value is problem and not getattr(problem, "__notes__", []) and problem.__cause__ is None
+    assert observe.observers == [] and observe.current() is None
+    traced(lambda x: x * x, 1.0)
+
+
+def test_a_failed_operation_that_the_function_catches_leaves_no_mark():
+    def f(x):
+        try:
+            x @ mg.tensor([1.0, 2.0], dtype=mg.float64)
+        except (RuntimeError, ValueError):
+            pass
+        return x * 2
+
+    trace = traced(f, [1.0, 2.0, 3.0], mode="forward")
+    assert operations(trace) == ["mul"]
+
+
+def test_a_trace_inside_a_trace():
+    inner = []
+
+    def f(x):
+        inner.append(traced_inside(lambda z: z * z, x))
+        return x + 1
+
+    def traced_inside(g, x):
+        trace = validate(trace_function(g, x))
+        assert check_laws(trace) == []
+        return trace
+
+    outer = traced(f, 3.0)
+    assert operations(outer) == ["add"] and operations(inner[0]) == ["mul"]
+    assert cells(inner[0])["z", "g"] == 6.0
+
+
+def test_under_no_grad_and_inside_outer_forward_mode():
+    with mg.no_grad():
+        assert cells(traced(lambda x: x * x, 3.0))["x", "g"] == 6.0
+    _, slope = mg.func.jvp(lambda z: z * cells(traced(lambda x: x * x, 3.0))["x", "g"], (mg.tensor(1.0),), (mg.tensor(1.0),))
+    assert slope.item() == 6.0
+    w = mg.tensor(2.0, dtype=mg.float64)
+    found = []
+
+    def outer(z):
+        found.append(traced(lambda x: x * z, 3.0))
+        return z
+
+    mg.func.jvp(outer, (w,), (mg.ones_like(w),))
+    assert cells(found[0])["x", "g"] == 2.0 and cells(found[0])["v1", "d"] == 2.0
+
+
+def test_several_threads_do_not_see_one_another():
+    def f(x):
+        for _ in range(30):
+            x = mg.sin(x) * 2
+            time.sleep(0.0005)
+        return x
+
+    expected = traced(f, 0.5)
+    found, errors = [], []
+
+    def work():
+        try:
+            for _ in range(3):
+                found.append(trace_function(f, 0.5))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert errors == [] and len(found) == 12 and all(t == expected for t in found)
+    assert observe.observers == []
+
+
+def test_tracing_leaves_no_garbage_behind():
+    class Marker:
+        pass
+
+    def f(x):
+        marker = Marker()
+        seen.append(weakref.ref(marker))
+        y = x * 2
+        return y * marker_value(marker)
+
+    def marker_value(_):
+        return 3
+
+    seen: list = []
+    gc.disable()
+    try:
+        trace = trace_function(f, 1.0)
+        assert seen[0]() is None, "the traced function's variables die with it"
+    finally:
+        gc.enable()
+    assert operations(trace) == ["mul", "mul"]
+
+
+def test_names_of_variables_go_with_the_values_that_they_held():
+    def helper(z):
+        return mg.exp(z) * 2
+
+    def f(x):
+        a = x * x
+        b = helper(a)
+        c, d = a + 1, b
+        if (e := c * d) is not None:
+            total = e
+        for _ in range(2):
+            total = total + a
+        total += 1
+        return total
+
+    trace = traced(f, 0.5)
+    names = {n["id"]: n.get("name") for n in trace["nodes"]}
+    assert names == {"x": None, "v1": "a", "v2": None, "v3": "b", "v4": None, "v5": "e", "v6": "total", "v7": "total", "v8": None}
+
+
+# --------------------------------------------------------------------------------------------------------------- large graphs
+
+
+def processor_seconds(run):
+    """The least of two runs, in processor time and without the cycle collector, whose pauses grow with everything that is alive."""
+    best = float("inf")
+    for _ in range(2):
+        gc.collect()
+        gc.disable()
+        try:
+            start = time.process_time()
+            run()
+            best = min(best, time.process_time() - start)
+        finally:
+            gc.enable()
+    return best
+
+
+@pytest.mark.slow
+def test_time_is_linear_in_the_number_of_operations():
+    traces = {}
+
+    def chain(count):
+        def f(x):
+            y = x
+            for i in range(count):
+                y = y * x if i % 2 else mg.sin(y)
+            return y
+
+        return f
+
+    def run(count):
+        traces[count] = trace_function(chain(count), 0.9)
+        validate(traces[count])
+        assert check_laws(traces[count]) == []
+        assert first_divergence(traces[count], traces[count]) is None
+
+    small, large = processor_seconds(lambda: run(2_000)), processor_seconds(lambda: run(20_000))
+    assert len(traces[20_000]["nodes"]) == 20_001
+    assert large < 25 * small, f"{small:.2f} s for 2,000 operations, {large:.2f} s for 20,000: linear would be ten times as long"
+
+
+@pytest.mark.slow
+def test_a_function_of_thousands_of_lines_is_traced_in_linear_time():
+    def function(lines):
+        text = "def f(x):\n    v0 = x\n" + "".join(f"    v{i} = v{i - 1} * x\n" for i in range(1, lines)) + f"    return v{lines - 1}\n"
+        linecache.cache[f"<long {lines}>"] = (len(text), None, text.splitlines(True), f"<long {lines}>")
+        space = {}
+        exec(compile(text, f"<long {lines}>", "exec"), space)
+        return space["f"]
+
+    def run(f, lines):
+        last = trace_function(f, 1.0, mode="primal")["nodes"][-1]
+        start = 4 + len(f"v{lines - 1} = ")
+        assert last["span"] == [lines + 1, start, lines + 1, start + len(f"v{lines - 2} * x")]
+
+    few, many = function(400), function(4_000)
+    small, large = processor_seconds(lambda: run(few, 400)), processor_seconds(lambda: run(many, 4_000))
+    assert large < 25 * small, f"{small:.2f} s for 400 lines, {large:.2f} s for 4,000: linear would be ten times as long"
+
+
+def test_a_deep_chain_is_traced_without_recursion():
+    program = (
+        "import minigrad as mg\nfrom minigrad.watch import trace_function\nimport sys\nsys.setrecursionlimit(200)\n"
+        "def f(x):\n    for _ in range(3000):\n        x = x * 1.0001\n    return x\n"
+        "t = trace_function(f, 1.0)\nprint(len(t['steps']))"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert int(out) == 1 + 1 + 2 * 3000 + 1 + 3000
+
+
+def test_the_table_of_the_lesson():
+    text = table(traced(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0))
+    assert "11.65" in text and "5.5" in text and "1.716" in text
