@@ -1,0 +1,236 @@
+"""Running a function that a student wrote, so that nothing it does stops the notebook.
+
+After reading this file you know how a check survives a function that loops for ever, raises, prints a thousand lines, or returns something
+that is not a number. Each of these ends in a `StudentProblem`, whose text is written for the student.
+
+Time. All calls of one check share a few seconds. An alarm (`SIGALRM`) interrupts a loop between two of Python's instructions; where
+that signal does not exist, or the check does not run in the main thread, a watchdog thread asks the interpreter for the same. The
+interruption is an exception that `except Exception` does not catch, and if a bare `except:` swallows the alarm's, the next one is
+raised inside that very handler. Nothing here can interrupt a single long computation in C, such as `10 ** 10 ** 9`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import linecache
+import numbers
+import reprlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from types import FrameType
+from typing import Any
+
+SECONDS = 3.0
+"""What all calls of one check may take together."""
+KEPT_OUTPUT = 600
+"""Characters: enough to recognise one's own output."""
+
+
+class StudentProblem(Exception):
+    """The student's function gave nothing that can be judged.
+
+    kind: "unfinished", "time", "error" or "type"; say: the text for the student.
+    """
+
+    def __init__(self, kind: str, say: str) -> None:
+        super().__init__(say)
+        self.kind, self.say = kind, say
+
+
+class TimeUp(BaseException):
+    """Raised inside a student's function when its time is over. Not an `Exception`, so that `except Exception` lets it pass."""
+
+
+class Caller:
+    """Calls functions of one hand-in, within one allowance of time, and keeps what they print."""
+
+    def __init__(self) -> None:
+        self._left, self._printed = SECONDS, _Clipped()
+
+    @property
+    def printed(self) -> str:
+        """What the functions printed, up to a limit."""
+        return self._printed.getvalue()
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str) -> Any:
+        """function(*args); shown: the call as text, such as "adjoint_sin(a=1, g=2)". Raises StudentProblem."""
+        start = time.monotonic()
+        try:
+            with redirect_stdout(self._printed):
+                return run_limited(function, args, max(self._left, 0.05))
+        except TimeUp:
+            limit = f"all calls of one check get {SECONDS:g} seconds together"
+            raise StudentProblem(
+                "time", f"`{shown}` took too long, so it was stopped ({limit}). Is there a loop that nothing ends?"
+            ) from None
+        except NotImplementedError:
+            raise unfinished(shown) from None
+        except KeyboardInterrupt:
+            raise  # the student pressed "interrupt": that is for the notebook to handle
+        except BaseException as error:  # SystemExit too: `exit()` in a rule must not end the kernel
+            raise StudentProblem("error", f"`{shown}` raised {describe(error, function)}") from None
+        finally:
+            self._left -= time.monotonic() - start
+
+    def number(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str) -> float:
+        """The number that function(*args) returns. Raises StudentProblem."""
+        result = self.call(function, args, shown)
+        _need_something(result, shown)
+        return as_number(result, f"`{shown}` returned")
+
+    def numbers(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str, count: int) -> tuple[float, ...]:
+        """The numbers that function(*args) returns: a tuple or list of `count`, or one number where count is 1. Raises StudentProblem."""
+        result = self.call(function, args, shown)
+        _need_something(result, shown)
+        if count == 1 and not isinstance(result, tuple | list):
+            return (as_number(result, f"`{shown}` returned"),)
+        if not isinstance(result, tuple | list):
+            raise StudentProblem(
+                "type", f"`{shown}` should return {count} numbers, one for each input, but returned {_kind(result)}. Write `return …, …`."
+            )
+        if len(result) != count:
+            raise StudentProblem(
+                "type", f"`{shown}` should return {count} number{'s' * (count > 1)}, one for each input, but returned {len(result)}."
+            )
+        for r in result:
+            _need_something(r, shown)
+        return tuple(as_number(r, f"`{shown}` returned, as number {i},") for i, r in enumerate(result, 1))
+
+
+def as_number(value: Any, place: str) -> float:
+    """A student's value as a float. place: where it comes from, as the start of a sentence, such as "Your prediction is".
+
+    True, complex numbers, arrays and tensors are refused with the cure. Raises StudentProblem.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        cure = " (take `.item()` of it)" if hasattr(type(value), "item") else ""
+        raise StudentProblem("type", f"{place} {_kind(value)}; it should be a plain number{cure}.")
+    try:
+        return float(value)
+    except Exception as error:
+        raise StudentProblem("type", f"{place} {_kind(value)}, which does not become a float ({type(error).__name__}).") from None
+
+
+def need_function(function: Any, name: str) -> None:
+    """Raises StudentProblem unless it can be called; name: what the exercise calls it."""
+    if function is None or function is ...:
+        raise StudentProblem("unfinished", f"`{name}` is not written yet.")
+    if not callable(function):
+        raise StudentProblem(
+            "type", f"`{name}` should be a function, but it is {_kind(function)}. Give its name to the check without calling it."
+        )
+
+
+def _need_something(value: Any, shown: str) -> None:
+    if value is None or value is ... or value is NotImplemented:
+        raise unfinished(shown)
+
+
+def unfinished(shown: str) -> StudentProblem:
+    """The function is still a stub, or one way through it has no `return`."""
+    say = f"Not finished: `{shown}` returns nothing. Put your formula in the place of `...` and run its cell, then this one again."
+    return StudentProblem("unfinished", say)
+
+
+def describe(error: BaseException, function: Any) -> str:
+    """An exception and the student's own line that raised it; no line of ours, no library's."""
+    code = getattr(function, "__code__", None)
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    said = f"{type(error).__name__}" + (f": {text[:300]}" if text else "")
+    place, trace = None, error.__traceback__
+    while trace is not None:
+        if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
+            place = trace
+        trace = trace.tb_next
+    if place is None:
+        return f"{said}. Look at the names and the number of its parameters." if isinstance(error, TypeError) else f"{said}."
+    line = linecache.getline(place.tb_frame.f_code.co_filename, place.tb_lineno).strip()
+    return f"{said}, in line {place.tb_lineno} of its cell" + (f": `{line}`" if line else ".")
+
+
+def _kind(value: Any) -> str:
+    """A value for a message: its type and a short repr, whatever its repr does."""
+    name = type(value).__name__
+    article = "an" if name[:1] in "aeiouAEIOU" else "a"
+    try:
+        return f"{article} {name} ({reprlib.repr(value)})"
+    except Exception:
+        return f"{article} {name}"
+
+
+class _Clipped(io.StringIO):
+    """Keeps the first characters written to it and forgets the rest: a rule is called a hundred times."""
+
+    def write(self, text: str) -> int:
+        room = KEPT_OUTPUT - self.tell()
+        super().write(text if len(text) <= room else text[: max(room, 0)])
+        return len(text)
+
+
+# ------------------------------------------------------------------------------------------------------------- time limit
+
+
+def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
+    """function(*args), or TimeUp after so many seconds."""
+    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+        return _with_alarm(function, args, seconds)
+    return _with_watchdog(function, args, seconds)
+
+
+def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
+    rings, active, tracing = 0, True, sys.gettrace()
+
+    def explode(frame: FrameType, event: str, value: Any) -> Any:
+        if event == "line" and active:
+            raise TimeUp
+        return explode
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        nonlocal rings
+        if not active:
+            return
+        rings += 1
+        if rings > 1 and frame is not None:
+            # A bare `except:` swallowed the last one. Raise again at the next line, which is the one inside that handler.
+            frame.f_trace = explode
+            sys.settrace(explode)
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
+    try:
+        return function(*args)
+    finally:
+        active = False
+        if sys.gettrace() is not tracing:
+            sys.settrace(tracing)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _with_watchdog(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
+    done, thread = threading.Event(), ctypes.c_ulong(threading.get_ident())
+    raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def watch() -> None:
+        wait = seconds
+        while not done.wait(wait):
+            raise_in_thread(thread, ctypes.py_object(TimeUp))
+            wait = 0.1
+
+    dog = threading.Thread(target=watch, daemon=True)
+    dog.start()
+    try:
+        return function(*args)
+    finally:
+        done.set()
+        dog.join()
+        raise_in_thread(thread, None)  # an interruption that came too late must not hit someone else

@@ -1,0 +1,9 @@
+"""Optimisers: what to do with gradients. PyTorch's names and update rules; `update(parameter, gradient)` as SINGA calls them."""
+
+from . import lr_scheduler
+from .clip import clip_grad_norm_, clip_grad_value_
+from .optimizer import Optimizer
+from .rules import SGD, Adagrad, Adam, AdamW, RMSprop
+
+AdaGrad, RMSProp = Adagrad, RMSprop
+__all__ = ["SGD", "AdaGrad", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSProp", "RMSprop", "clip_grad_norm_", "clip_grad_value_", "lr_scheduler"]

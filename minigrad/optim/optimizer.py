@@ -1,0 +1,153 @@
+"""What all optimisers share: groups of parameters with their settings, a state for each parameter, and the loop over them.
+
+Two ways to use one:
+
+    optimizer = SGD(model.parameters(), lr=0.1); loss.backward(); optimizer.step()        # PyTorch's
+    sgd = SGD(0.1);  for p, g in autograd.backward(loss): sgd.update(p, g)                # SINGA's
+
+Updates happen outside the graph, in the parameters' own memory, and are counted by their version counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..backend import Array, is_immutable, owned_array, quiet, zeros
+from ..engine.modes import enable_grad
+from ..graph import Leaf
+from ..tensor import Tensor, memory_version
+
+Group = dict[str, Any]
+
+
+class Optimizer:
+    """Base class. A subclass names its settings in `defaults` and writes `direction(array, gradient, state, group) -> step to subtract`.
+
+    params: tensors, or groups `{"params": [...], "lr": ...}` with settings of their own, or a number: the learning rate, for use through `update`.
+    Raises TypeError or ValueError for what cannot be optimised, naming the position.
+    """
+
+    def __init__(self, params: Any, defaults: Group) -> None:
+        self.defaults = defaults
+        self.state: dict[int, dict[str, Any]] = {}
+        self.param_groups: list[Group] = []
+        self._known: dict[int, Tensor] = {}  # keeps parameters alive as long as their state
+        if params is None:
+            return
+        if isinstance(params, Tensor):
+            raise TypeError(f"{type(self).__name__}: `params` must be a list of tensors or of groups, got one Tensor. Write [x].")
+        items = list(params)
+        if not items:
+            raise ValueError(f"{type(self).__name__}: got an empty list of parameters.")
+        for group in items if isinstance(items[0], dict) else [{"params": items}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Group) -> None:
+        """Optimise further parameters, with settings of their own where given."""
+        if not isinstance(group, dict) or "params" not in group:
+            raise TypeError(f'{type(self).__name__}: a group is a dict with "params", got {type(group).__name__}.')
+        tensors = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        tensors = [p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in tensors]  # named parameters
+        for i, p in enumerate(tensors):
+            if not isinstance(p, Tensor):
+                raise TypeError(f"{type(self).__name__}: parameter {i} is {type(p).__name__}, not a Tensor.")
+            if not p.is_leaf:
+                raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an operation; only leaf tensors can be optimised.")
+            if id(p) in self._known:
+                raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is given twice.")
+            self._known[id(p)] = p
+        self.param_groups.append({**self.defaults, **group, "params": tensors})
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad.detach_()
+                    p.grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient. `closure`, if given, computes the loss anew first; its result is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with quiet():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._apply(p, p.grad.array, group)
+        return loss
+
+    def update(self, param: Tensor, grad: Tensor) -> None:
+        """Update one parameter with a gradient (SINGA's way)."""
+        if grad.shape != param.shape:
+            raise ValueError(f"{type(self).__name__}.update: the gradient has shape {grad.shape}, the parameter {param.shape}.")
+        self._known.setdefault(id(param), param)
+        with quiet():
+            self._apply(param, grad.array, self._group_of(param))
+
+    __call__ = update
+
+    def _group_of(self, param: Tensor) -> Group:
+        for group in self.param_groups:
+            if any(p is param for p in group["params"]):
+                return group
+        return self.defaults
+
+    def _apply(self, param: Tensor, grad: Array, group: Group) -> None:
+        state = self.state.setdefault(id(param), {})
+        if group.get("maximize"):
+            grad = -grad
+        version = memory_version(param)
+        self.rule(param.array, owned_array(grad) if is_immutable(grad) else grad, state, group)
+        version.count += 1
+        if isinstance(param.node, Leaf):
+            param.node.array = param.array
+
+    def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
+        """Change `array` in place, given its gradient, the parameter's state and its settings. `grad` must not be changed."""
+        raise NotImplementedError(f"{type(self).__name__} does not define rule().")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Settings and states as plain data (arrays, numbers), parameters by their position."""
+        order = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [order[id(p)] for p in g["params"]]} for g in self.param_groups]
+        state = {order[k]: {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for k, s in self.state.items() if k in order}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave. Raises ValueError if the groups differ in number or size."""
+        groups = state_dict["param_groups"]
+        ours = [len(g["params"]) for g in self.param_groups]
+        theirs = [len(g["params"]) for g in groups]
+        if ours != theirs:
+            raise ValueError(f"{type(self).__name__}.load_state_dict: the saved groups hold {theirs} parameters, this optimiser's {ours}.")
+        params = [p for g in self.param_groups for p in g["params"]]
+        for group, saved in zip(self.param_groups, groups, strict=True):
+            group.update({k: v for k, v in saved.items() if k != "params"})
+        self.state = {id(params[int(i)]): {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for i, s in state_dict["state"].items()}
+
+    def __repr__(self) -> str:
+        groups = self.param_groups or [{**self.defaults, "params": []}]
+        lines = [f"  group {i}: " + ", ".join(f"{k}={v}" for k, v in g.items() if k != "params") + f", {len(g['params'])} tensors" for i, g in enumerate(groups)]
+        return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
+
+
+def buffer(state: dict[str, Any], name: str, like: Array) -> Array:
+    """A zero-initialised array of the parameter's state."""
+    found = state.get(name)
+    if found is None:
+        found = state[name] = owned_array(zeros(like.shape, like.dtype, like))
+    return found
+
+
+def checked(owner: str, settings: Group, tests: Iterable[tuple[str, Callable[[Any], bool], str]]) -> Group:
+    """The settings, after raising ValueError for the first that is out of range."""
+    for name, test, what in tests:
+        if not test(settings[name]):
+            raise ValueError(f"{owner}: {name} must be {what}, got {settings[name]!r}.")
+    return settings

@@ -1,0 +1,151 @@
+"""The lessons as files, and run from top to bottom in both editions."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+from lessons.edition import student_file
+from lessons.grading.lesson01 import EXERCISES
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "lessons").glob("[0-9]*.ipynb"))
+FIRST = NOTEBOOKS[0]
+
+
+def cells(path: Path, kind: str = "code") -> list[dict]:
+    return [c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == kind]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+class TestFile:
+    def test_is_valid_and_in_the_form_that_gives_readable_diffs(self, path):
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text)
+        nbformat.validate(nbformat.from_dict(document))
+        assert (document["nbformat"], document["nbformat_minor"]) == (4, 5)
+        assert document["metadata"]["kernelspec"]["name"] == "python3"
+        assert text == json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        assert all(isinstance(c["source"], list) for c in document["cells"])
+
+    def test_cells_have_ids_that_people_can_read(self, path):
+        ids = [c["id"] for c in cells(path, "code") + cells(path, "markdown")]
+        assert len(set(ids)) == len(ids)
+        assert [i for i in ids if not re.fullmatch(r"[a-z][a-z0-9_-]{2,}", i) or re.fullmatch(r"[0-9a-f]{8}", i)] == []
+
+    def test_metadata_is_nbgraders(self, path):
+        graded = [c["metadata"]["nbgrader"] | {"cell": c} for c in cells(path) if "nbgrader" in c["metadata"]]
+        assert len({g["grade_id"] for g in graded}) == len(graded)
+        for g in graded:
+            source = "".join(g["cell"]["source"])
+            assert g["schema_version"] == 3
+            assert g["solution"] == ("### BEGIN SOLUTION" in source)
+            assert g["grade"] == g["locked"] == bool(re.match(r"(check|predict)\(", source)) == (not g["solution"])
+            assert g["grade"] == (g.get("points", 0) > 0)
+        unmarked = [
+            c["id"] for c in cells(path) if "nbgrader" not in c["metadata"] and re.search("SOLUTION|^(check|predict)", "".join(c["source"]))
+        ]
+        assert unmarked == []
+
+
+def test_each_exercise_of_lesson_1_is_asked_and_worth_what_its_cell_says():
+    asked = {}
+    for cell in cells(FIRST):
+        found = re.match(r'(?:check|predict)\("([^"]+)"', "".join(cell["source"]))
+        if found:
+            asked[found[1]] = cell["metadata"]["nbgrader"]["points"]
+    assert asked == {name: exercise.check().possible for name, exercise in EXERCISES.items()}
+
+
+# -------------------------------------------------------------------------------------------------------- top to bottom
+
+
+@pytest.fixture(scope="module")
+def run(quiet_environment, tmp_path_factory):
+    """Executes a notebook and returns it with its outputs. Fails with the error of a cell that fails."""
+
+    def execute(text: str) -> nbformat.NotebookNode:
+        notebook = nbformat.reads(text, as_version=4)
+        folder = tmp_path_factory.mktemp("lesson")
+        own = {**quiet_environment, "JUPYTER_PREFER_ENV_PATH": "1", "PYTHONPATH": str(ROOT)}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in own.items():
+                patch.setenv(name, value)
+            assert "NBGRADER_EXECUTION" not in os.environ
+            client = nbclient.NotebookClient(
+                notebook,
+                timeout=120,
+                kernel_name="python3",
+                resources={"metadata": {"path": str(folder)}},
+                extra_arguments=["--log-level=ERROR"],
+            )
+            client.execute()
+        return notebook
+
+    return execute
+
+
+@pytest.fixture(scope="module")
+def instructors(run):
+    return run(FIRST.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def students(run):
+    return run(student_file(FIRST).decode())
+
+
+def text(cell: nbformat.NotebookNode) -> str:
+    return "".join(o.text if o.output_type == "stream" else o.data.get("text/plain", "") for o in cell.outputs)
+
+
+def checks(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    return {c.id: text(c) for c in notebook.cells if c.cell_type == "code" and re.match(r"(check|predict)\(", c.source)}
+
+
+def test_the_instructors_edition_passes_every_check(instructors):
+    answers = checks(instructors)
+    assert len(answers) == len(EXERCISES)
+    assert [name for name, answer in answers.items() if ": ✓ right" not in answer.splitlines()[0]] == []
+
+
+def test_the_engine_computes_the_three_numbers(instructors, students):
+    for notebook in (instructors, students):
+        out = {c.id: text(c) for c in notebook.cells if c.cell_type == "code"}
+        numbers = [float(n) for n in re.findall(r"= (-?\d+\.\d+)", out["backward"])]
+        assert numbers == pytest.approx([11.652071455223084, 5.5, 1.7163378145367738], rel=1e-14)
+        assert [float(n) for n in re.findall(r"of y: (\S+)", out["jvp"])] == pytest.approx([5.5, 1.7163378145367738], rel=1e-14)
+        forward, reverse = re.findall(r": (\S+)", out["identity"])
+        assert float(forward) == pytest.approx(float(reverse), rel=1e-14)
+
+
+def test_each_viewer_cell_shows_a_viewer(instructors):
+    shown = [c for c in instructors.cells if c.cell_type == "code" and c.source.startswith("viz.show")]
+    assert len(shown) == 5
+    for cell in shown:
+        assert "text/html" in cell.outputs[-1].data
+        assert "evaluation trace" in cell.outputs[-1].data["text/plain"]
+
+
+def test_the_students_edition_runs_and_each_check_helps(students):
+    answers = checks(students)
+    assert len(answers) == len(EXERCISES)
+    for name, answer in answers.items():
+        assert ": ○ not started" in answer.splitlines()[0], name
+        assert "hint(" in answer, name
+    assert "Traceback" not in json.dumps([c.get("outputs") for c in students.cells])
+
+
+def test_a_prediction_is_not_printed_before_it_is_asked(students):
+    """Predict before you look: no cell shows ∂y/∂x2 before it is to be predicted."""
+    before = []
+    for cell in students.cells:
+        if cell.id == "forward-y-check":
+            break
+        before.append(cell.source + (text(cell) if cell.cell_type == "code" else ""))
+    assert len(before) > 10
+    assert "1.716" not in "\n".join(before)
