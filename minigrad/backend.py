@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DeviceError, DTypeError
+from .errors import DeviceError, DTypeError, LinAlgError
 
 Array = Any
 """A NumPy or CuPy array (or a NumPy float32/float64 scalar standing for a 0-d array)."""
@@ -54,16 +54,17 @@ _default_dtype = float32
 
 
 def register_array_type(kind: type, module: ModuleType | Any) -> None:
-    """Let arrays of type `kind` be payloads, computed by `module` (a NumPy look-alike). CuPy and the tests' strict fake device come in here."""
+    """Let arrays of type `kind` be payloads, computed by `module`, a NumPy look-alike. CuPy and the tests' fake device come in here."""
     MODULES[kind] = module
 
 
 def _bfloat16() -> DType | None:
     """The bfloat16 dtype if the package ml_dtypes is installed, else None. NumPy has no such type of its own."""
     try:
-        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        bfloat16: DType = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
     except ImportError:
         return None
+    return bfloat16
 
 
 # ---------------------------------------------------------------------------------------------------------------- which library
@@ -93,7 +94,7 @@ def load_cupy() -> Any:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         raise DeviceError(
-            'a CUDA device was asked for, but CuPy is not installed. Get it with: pip install "minigrad[cuda12]" (or [cuda13], by your driver).'
+            'a CUDA device was asked for, but CuPy is not installed. Get it: pip install "minigrad[cuda12]" (or [cuda13], by your driver).'
         ) from error
     register_array_type(cupy.ndarray, cupy)
     return cupy
@@ -120,7 +121,7 @@ def device_of(array: Array) -> str:
 
 
 def to_device(array: Array, device: str) -> Array:
-    """`array` on `device` ("cpu", "cuda", "cuda:1"); the same object where it is there already. Raises DeviceError for a device that nobody registered."""
+    """`array` on `device` ("cpu", "cuda", "cuda:1"); the same object if it is there already. DeviceError: nobody knows it."""
     here = device_of(array)
     name, _, number = device.partition(":")
     if device in (here, here.partition(":")[0]):
@@ -434,9 +435,9 @@ def scatter_add(xp: Any, target: Array, index: Any, values: Array) -> None:
 class _Silent(threading.local):
     """`silently.run(function, *arrays)`: call a NumPy function without its warnings of division by zero, overflow and invalid values.
 
-    log(0) = -∞ and exp(1000) = ∞ are answers, not mistakes, and PyTorch gives them without a word. NumPy keeps its error mode in a context variable, so
-    a function run in a context in which that variable is set is silent. This costs 0.05 µs, `with np.errstate(...)` about 1 µs: half of a small operation.
-    Each thread has a context of its own, because two threads cannot run in one.
+    log(0) = -∞ and exp(1000) = ∞ are answers, not mistakes, and PyTorch gives them without a word. NumPy keeps its error mode in a context
+    variable, so a function run in a context in which that variable is set is silent. This costs 0.05 µs, `with np.errstate(...)` about 1
+    µs: half of a small operation. Each thread has a context of its own, because two threads cannot run in one.
     """
 
     def __init__(self) -> None:
@@ -454,7 +455,9 @@ def divide_integers(divide: Callable[[Any, Any], Array], a: Array, b: Array) -> 
         with np.errstate(divide="raise"):
             return divide(a, b)
     except FloatingPointError:
-        raise ZeroDivisionError("an integer was divided by zero. Convert to floating point first (x.float()) to get inf or nan instead.") from None
+        raise ZeroDivisionError(
+            "an integer was divided by zero. Convert to floating point first (x.float()) to get inf or nan instead."
+        ) from None
 
 
 def quiet() -> Any:
@@ -463,13 +466,42 @@ def quiet() -> Any:
 
 
 def format_array(array: Array, prefix: str) -> str:
-    """Values as text, 4 decimals, long arrays shortened, aligned under `prefix`."""
+    """Values as text as PyTorch writes them, long arrays shortened, aligned under `prefix`."""
     if hasattr(type(array), "__minigrad_apply__"):
         return repr(array)
-    host = to_numpy(array)
-    if getattr(host.dtype, "name", "") == "bfloat16":
+    host = np.asarray(to_numpy(array))
+    if host.dtype.name == "bfloat16":
         host = host.astype(float32)
-    return str(np.array2string(np.asarray(host), precision=4, separator=", ", prefix=prefix, threshold=1000, edgeitems=3))
+    shown, threshold = host, 1000
+    if host.size > threshold:  # only what is printed decides how it is printed
+        for axis in (axis for axis, n in enumerate(host.shape) if n > 6):
+            shown = shown.take([0, 1, 2, -3, -2, -1], axis)
+    number = _number_format(shown)
+    if host.ndim == 0:
+        return number(host[()]).strip()
+    layout: dict[str, Any] = {"separator": ", ", "prefix": prefix, "max_line_width": 80, "threshold": threshold, "edgeitems": 3}
+    return str(np.array2string(host, formatter={"all": number}, **layout))
+
+
+def _number_format(values: Array) -> Callable[[Any], str]:
+    """How to write numbers such as `values`: "1." if all are whole, 4 decimals otherwise, powers of ten if they span a factor of over 1000.
+
+    All are padded to one width, which zeros and numbers that are not finite do not count for (PyTorch's rule).
+    """
+    if values.dtype.kind == "c":
+        real, imag = _number_format(values.real), _number_format(values.imag)
+        signed: Callable[[str], str] = lambda text: text if text.startswith("-") else "+" + text
+        return lambda v: f"{real(v.real)}{signed(imag(v.imag).strip())}j"
+    if values.dtype.kind != "f":
+        longest = max((len(str(v)) for v in values.flat), default=0)
+        return lambda v: str(v).rjust(longest)
+    counted = values[np.isfinite(values) & (values != 0)].astype(float64)
+    sizes = np.abs(counted)
+    whole = bool((sizes == np.ceil(sizes)).all())
+    scientific = bool(sizes.size) and (sizes.max() / sizes.min() > 1000 or sizes.max() > 1e8 or (not whole and sizes.min() < 1e-4))
+    pattern = "{:.4e}" if scientific else "{:.0f}." if whole else "{:.4f}"
+    width = max((len(pattern.format(v)) for v in counted), default=0)
+    return lambda v: (pattern.format(v) if np.isfinite(v) else str(float(v))).rjust(width)
 
 
 def use_random(seed: int | None) -> Any:
@@ -479,12 +511,43 @@ def use_random(seed: int | None) -> Any:
 
 def erf_function(xp: Any) -> Callable[[Array], Array]:
     """The error function of the library: CuPy has it, NumPy does not (there the C library's, element by element, in double precision)."""
+    return _special(xp, "erf")
+
+
+def erfc_function(xp: Any) -> Callable[[Array], Array]:
+    """The complementary error function, likewise."""
+    return _special(xp, "erfc")
+
+
+def _special(xp: Any, name: str) -> Callable[[Array], Array]:
     if xp is not np:
-        return (getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special")).erf  # type: ignore[no-any-return]
+        return getattr(getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name)  # type: ignore[no-any-return]
     import math
 
-    vectorised = np.frompyfunc(math.erf, 1, 1)
+    vectorised = np.frompyfunc(getattr(math, name), 1, 1)
     return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)
+
+
+def diagonal_window(array: Array, offset: int, axis1: int, axis2: int) -> Array:
+    """The diagonal along two axes as a window that may be written to where the array may (NumPy's own may only be read)."""
+    out = array.diagonal(offset, axis1, axis2)
+    if type(out) is np.ndarray:
+        out.flags.writeable = array.flags.writeable
+    return out
+
+
+def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> Any:
+    """A routine of `xp.linalg`. Raises LinAlgError with advice where it finds no answer."""
+    try:
+        return silently.run(routine, *args)
+    except np.linalg.LinAlgError as error:
+        shapes = " and ".join(str(tuple(a.shape)) for a in args if hasattr(a, "shape"))
+        advice = {
+            "cholesky": "the matrix (or one of the batch) is not positive definite. Add a small multiple of the identity, or use linalg.eigh.",
+            "svd": "the algorithm did not converge: look for NaN or infinity in the matrix.",
+            "eigh": "the algorithm did not converge: look for NaN or infinity in the matrix.",
+        }.get(operation, "the matrix (or one of the batch) is singular. Use linalg.pinv, or add a small multiple of the identity.")
+        raise LinAlgError(f"linalg.{operation} of shape {shapes}: {error}: {advice}") from None
 
 
 def allocated_bytes(array: Array) -> int:

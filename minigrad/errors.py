@@ -72,3 +72,11 @@ class DTypeError(AutogradError, TypeError):
 
 class DeviceError(AutogradError):
     """Arrays of different devices met in one operation."""
+
+
+class LinAlgError(AutogradError):
+    """A matrix has no inverse, no Cholesky factor, or no factorisation that the algorithm could find.
+
+    >>> mg.linalg.inv(mg.ones(2, 2))                         # fails: singular
+    >>> mg.linalg.pinv(mg.ones(2, 2))                        # the cure: the pseudo-inverse exists always
+    """

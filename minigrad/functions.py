@@ -20,6 +20,7 @@ from .errors import DTypeError, ShapeError
 from .ops import elementwise as ew
 from .ops import index as ix
 from .ops import linalg as la
+from .ops import network as nw
 from .ops import reduce as rd
 from .ops import shape as sh
 from .primitive import Primitive
@@ -50,7 +51,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, sharing memory where possible."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)  # type: ignore[no-any-return]
+        return data if dtype is None else data.to(dtype)
     array = backend.as_payload(data, dtype, copy=False)
     return wrap(array if device is None else backend.to_device(array, str(device)))
 
@@ -439,17 +440,20 @@ def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor
 
 
 def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`."""
-    x = as_tensor(x)
-    axis = None if dim is None else axis_of(x.ndim, dim, "argmax")
-    return rd.argmax(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+    """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is none."""
+    return _place(rd.argmax, as_tensor(x), dim, keepdim)
 
 
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`."""
-    x = as_tensor(x)
-    axis = None if dim is None else axis_of(x.ndim, dim, "argmin")
-    return rd.argmin(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is none."""
+    return _place(rd.argmin, as_tensor(x), dim, keepdim)
+
+
+def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    axis = None if dim is None else axis_of(x.ndim, dim, operation.name)
+    if (x.shape[axis] if axis is not None and x.ndim else numel(x)) == 0:
+        raise IndexError(f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}{'' if dim is None else f' along dimension {dim}'}.")
+    return operation(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def all(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -490,7 +494,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if first > last:
         raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}.")
     if first == last and x.ndim:
-        return x
+        return as_tensor(x)
     return reshape(x, *x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
@@ -631,6 +635,9 @@ def matmul(a: Any, b: Any) -> Tensor:
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != inner:
         raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the inner sizes {a.shape[-1]} and {inner} differ.")
+    for m, n in zip(a.shape[-3::-1], b.shape[-3::-1], strict=False):
+        if m != n and 1 not in (m, n):
+            raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the batch sizes {m} and {n} differ, and neither is 1.")
     return la.matmul(a, b)  # type: ignore[no-any-return]
 
 
@@ -640,7 +647,10 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     if _is_batched_index(index):
         return _batched_getitem(x, index)
     try:
-        return ix.window(x, index=index) if ix.is_basic(index) else ix.gather(x, index=index)  # type: ignore[no-any-return]
+        if ix.is_basic(index):
+            return ix.window(x, index=index)  # type: ignore[no-any-return]
+        numbers, rest = ix.numbers_first(index)
+        return ix.gather(x if numbers is None else ix.window(x, index=numbers), index=rest)  # type: ignore[no-any-return]
     except IndexError as error:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 
@@ -669,8 +679,26 @@ def _plain_index(index: Any, like: Any) -> Any:
 def _plain_slice(index: Any) -> Any:
     if not isinstance(index, slice):
         return index
-    number = lambda v: v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
+    number: Callable[[Any], Any] = lambda v: v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
     return slice(number(index.start), number(index.stop), number(index.step))
+
+
+def softmax(x: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+    """e^x / Σ e^x along `dim`; same shape; no overflow."""
+    x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
+    return nw.softmax(x, axis=axis_of(x.ndim, dim, "softmax"))  # type: ignore[no-any-return]
+
+
+def log_softmax(x: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+    """ln softmax(x) along `dim`, accurate where softmax rounds to 0."""
+    x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
+    return nw.log_softmax(x, axis=axis_of(x.ndim, dim, "log_softmax"))  # type: ignore[no-any-return]
+
+
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
+    x = as_tensor(x)
+    return nw.logsumexp(x, axes=_reduced(x, axes_of(x, dim, "logsumexp")), keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def numel(x: Any) -> int:
@@ -715,6 +743,7 @@ for _name in (
     "ew",
     "ix",
     "la",
+    "nw",
     "rd",
     "sh",
     "Primitive",

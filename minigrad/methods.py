@@ -97,7 +97,7 @@ _METHODS = """
     add sub subtract mul multiply div divide true_divide pow atan2 arctan2 logaddexp fmod remainder floor_divide maximum minimum
     eq ne lt less le less_equal gt greater ge greater_equal logical_and logical_or logical_xor clamp clip
     sum mean amax amin argmax argmin all any reshape flatten squeeze unsqueeze permute transpose swapaxes swapdims t movedim broadcast_to sum_to flip
-    matmul allclose equal numel
+    matmul allclose equal numel softmax log_softmax logsumexp
 """.split()
 for _name in _METHODS:
     attach(Tensor, _name, (lambda f: lambda self, *args, **kwargs: f(self, *args, **kwargs))(getattr(functions, _name)))
@@ -204,6 +204,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         _write(region, value, "x[index] = value")
         return
     check_target(self, "x[index] = value", differentiable=value.node is not None)
+    numbers, rest = ix.numbers_first(plain)
+    if numbers is not None:
+        functions.getitem(self, numbers)[rest] = value
+        return
     if value.dtype != self.dtype:
         value = value.to(self.dtype)
     try:
@@ -253,7 +257,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @_method
 def zero_(self: Tensor) -> Tensor:
     """Overwrite with zeros."""
-    return fill_(self, 0)
+    return _write(self, _beside(0, self), "zero_")
 
 
 @_method
@@ -363,20 +367,28 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 @_method
 def __repr__(self: Tensor) -> str:
-    parts = [backend.format_array(self.array, "tensor(")]
-    if functions.numel(self) == 0 and self.shape != (0,):
+    text, empty = "tensor(" + backend.format_array(self.array, "tensor("), functions.numel(self) == 0
+    parts = []
+    if empty and self.shape != (0,):
         parts.append(f"size={self.shape}")
-    if self.dtype not in (backend.default_dtype(), backend.int64, backend.bool_, backend.complex64):
+    if self.dtype != backend.default_dtype() and (empty or self.dtype not in (backend.int64, backend.bool_, backend.complex64)):
         parts.append(f"dtype={self.dtype}")
     device = backend.device_of(self.array)
     if device != "cpu":
         parts.append(f"device='{device}'")
-    node = history(self)
+    try:
+        node = history(self)
+    except InPlaceError:  # printing must not fail; using the tensor will, and says why
+        node = None
+        parts.append("grad_fn=<Invalid>")
     if isinstance(node, Leaf):
         parts.append("requires_grad=True")
     elif node is not None:
         parts.append(f"grad_fn=<{node.name()}>")
-    return f"tensor({', '.join(parts)})"
+    for part in parts:
+        fits = len(text) - text.rfind("\n") + len(part) + 3 <= 80
+        text += f", {part}" if fits else ",\n" + " " * len("tensor(") + part
+    return text + ")"
 
 
 @_method

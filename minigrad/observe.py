@@ -1,8 +1,9 @@
 """The one place from which an engine run can be watched.
 
-Every forward operation, every tangent, every backward pull and every write in place passes `run`. When nobody listens that costs one truth test of an
-empty list. Profiler, anomaly detection, recorder and Trace are all *observers*: objects with `begin(event)` and `end(event)`. Observers look; they
-never change a result (hooks on tensors do that). An observer belongs to the thread that started it and sees what that thread does.
+Every forward operation, every tangent, every backward pull and every write in place passes `run`. When nobody listens that costs one
+truth test of an empty list. Profiler, anomaly detection, recorder and Trace are all *observers*: objects with `begin(event)` and
+`end(event)`. Observers look; they never change a result (hooks on tensors do that). An observer belongs to the thread that started it and
+sees what that thread does.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any, Protocol
 class Event:
     """One thing that the engine did.
 
-    phase: "forward" (an operation computes), "tangent" (forward mode pushes a tangent through it), "backward" (reverse mode pulls a cotangent
-    through it), "leaf" (a complete gradient is stored in a leaf), "assign" (an in-place operation writes a computed value into a tensor) or
-    "region" (a stretch of the user's program, named in params).
-    primitive: the operation's declaration (the node itself for a user's Function pulled backward and for a leaf, None for "assign" and "region").
+    phase: "forward" (an operation computes), "tangent" (forward mode pushes a tangent through it), "backward" (reverse mode pulls a
+    cotangent through it), "leaf" (a complete gradient is stored in a leaf), "assign" (an in-place operation writes a computed value into
+    a tensor) or "region" (a stretch of the user's program, named in params).
+
+    primitive: the operation's (or Function's) declaration; the leaf itself for "leaf", None for "assign" and "region".
     args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's arguments, its result and the level;
     "backward" and "leaf": the cotangent; "assign": the target and the value.
     node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended; None if nothing was recorded).
@@ -62,10 +64,9 @@ _here = _Here()
 """Who listens in this thread, and the event under way in it."""
 
 
-def run(
-    phase: str, primitive: Any, args: tuple[Any, ...], params: dict[str, Any], function: Callable[..., Any], node: Any = None
-) -> Any:
-    """Call `function(primitive, args, params)` between `begin` and `end` of every observer of this thread; `end` always comes, innermost first."""
+def run(phase: str, primitive: Any, args: tuple[Any, ...], params: dict[str, Any], function: Callable[..., Any], node: Any = None) -> Any:
+    """Call `function(primitive, args, params)` between `begin` and `end` of every observer of this thread; `end` always comes, innermost
+    first."""
     listening = _here.listening
     if not listening:
         return function(primitive, args, params)
@@ -90,7 +91,9 @@ def run(
 
 def _made(result: Any) -> Any:
     """The graph node of an operation's result, or of the first of several that has one."""
-    return next((node for r in (result if isinstance(result, tuple) else (result,)) if (node := getattr(r, "node", None)) is not None), None)
+    return next(
+        (node for r in (result if isinstance(result, tuple) else (result,)) if (node := getattr(r, "node", None)) is not None), None
+    )
 
 
 def _end(begun: list[Observer], event: Event) -> None:

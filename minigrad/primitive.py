@@ -164,7 +164,7 @@ apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_connec
 """Runs an operation; engine.py puts itself here, so that declarations need not know the engine."""
 
 
-def elementwise(name: str, forward: Callable[..., Any], *rules: RuleFunction | None, promote: str = "same", **options: Any) -> Primitive:
+def elementwise(name: str, forward: Callable[..., Any], *rules: RuleFunction | None, promote: str | None = "same", **options: Any) -> Primitive:
     """Declare y[i] = f(a[i], b[i], …): one rule per input, serving both modes. Operands broadcast; the engine sums gradients back."""
     return Primitive(name, "elementwise", forward, rules, promote=promote, **options)
 

@@ -1,7 +1,8 @@
 """The table of all operations as the tests see them: for each one sample inputs, where they may lie, and what NumPy says the result is.
 
-Every entry of `minigrad.primitive.registry` has at least one `Case` here (a test compares the two sets), and all generic tests, the strict fake device and
-the mutation check run over this one table. A reference never calls minigrad: it is the definition of the operation, written with NumPy.
+Every entry of `minigrad.primitive.registry` has at least one `Case` here (a test compares the two sets), and all generic tests, the strict
+fake device and the mutation check run over this one table. A reference never calls minigrad: it is the definition of the operation, written
+with NumPy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from minigrad.batching.value import batch_axis
 from minigrad.primitive import registry
 
 Domain = tuple[tuple[float, float], ...] | str
-"""Where samples of one input lie: intervals of the real line that keep clear of kinks and poles (so that central differences are right), or "bool" or "int"."""
+"""Where samples of one input lie: "bool", "int", or intervals clear of kinks and poles (so that central differences are right)."""
 
 REALS: Domain = ((-2.0, -0.2), (0.2, 2.0))
 POSITIVE: Domain = ((0.3, 2.5),)
@@ -38,11 +39,12 @@ COMPLEX_PARTS: Domain = ((-1.4, -0.25), (0.25, 1.4))
 class Case:
     """One way of calling one operation.
 
-    primitive: its name in the registry; variant: tells several cases of one operation apart; reference(*arrays, **params): the definition in NumPy;
-    domains, shapes: of the inputs; params: keyword parameters of the operation; any_shape: the inputs may have any shapes that broadcast (else the parameters
-    belong to `shapes`); complex, real: whether complex and real inputs are offered; half: the half-precision dtypes that NumPy (with ml_dtypes) has kernels for;
-    fixed_dtype: the result's dtype is a parameter, whatever the inputs'; step: of the central differences; precision: of the comparisons that are exact but for
-    rounding (an operation that rounds to float32 needs both larger); route: how to reach the operation with ordinary arrays, where calling it does not.
+    primitive: its name in the registry; variant: tells several cases of one operation apart; reference(*arrays, **params): the definition
+    in NumPy; domains, shapes: of the inputs; params: keyword parameters of the operation; any_shape: the inputs may have any shapes that
+    broadcast (else the parameters belong to `shapes`); complex, real: whether complex and real inputs are offered; half: the half-precision
+    dtypes that NumPy (with ml_dtypes) has kernels for; fixed_dtype: the result's dtype is a parameter, whatever the inputs'; step: of the
+    central differences; precision: of the comparisons that are exact but for rounding (an operation that rounds to float32 needs both
+    larger); route: how to reach the operation with ordinary arrays, where calling it does not.
     """
 
     primitive: str
@@ -223,7 +225,14 @@ CASES: list[Case] = [
     binary("trunc_divide", lambda a, b: np.sign(a / b) * np.floor(abs(a / b)), DIVIDENDS, DIVISORS),
     # powers
     *(
-        unary("power", lambda x, n: np.power(x, n), REALS if float(n).is_integer() else POSITIVE, params={"n": n}, variant=f"{n}", complex=True)
+        unary(
+            "power",
+            lambda x, n: np.power(x, n),
+            REALS if float(n).is_integer() else POSITIVE,
+            params={"n": n},
+            variant=f"{n}",
+            complex=True,
+        )
         for n in (2, 3, 4, 1, 0, -1, -2, 2.5, 0.5, -0.5, 3.0)
     ),
     binary("pow", lambda a, b: np.power(a, b), POSITIVE, REALS, complex=True),
@@ -235,8 +244,8 @@ CASES: list[Case] = [
     unary("exp2", lambda x: np.power(x.dtype.type(2), x), complex=True),
     unary("expm1", lambda x: np.exp(x) - 1, complex=True),
     unary("log", np.log, POSITIVE, complex=True),
-    unary("log2", lambda x: (np.log(x) / math.log(2)), POSITIVE, complex=True),
-    unary("log10", lambda x: (np.log(x) / math.log(10)), POSITIVE, complex=True),
+    unary("log2", lambda x: np.log(x) / math.log(2), POSITIVE, complex=True),
+    unary("log10", lambda x: np.log(x) / math.log(10), POSITIVE, complex=True),
     unary("log1p", lambda x: np.log(1 + x), SMALL, complex=True),
     binary("logaddexp", lambda a, b: np.log(np.exp(a) + np.exp(b))),
     # circular and hyperbolic functions
@@ -260,7 +269,13 @@ CASES: list[Case] = [
     unary("relu", lambda x: np.where(x > 0, x, np.zeros_like(x))),
     binary("maximum", lambda a, b: np.where(a > b, a, b), LOW_HALVES, HIGH_HALVES),
     binary("minimum", lambda a, b: np.where(a < b, a, b), LOW_HALVES, HIGH_HALVES),
-    unary("clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high), BETWEEN_INTEGERS, params={"low": -1.0, "high": 1.0}, variant="both"),
+    unary(
+        "clamp",
+        lambda x, low, high: np.minimum(np.maximum(x, low), high),
+        BETWEEN_INTEGERS,
+        params={"low": -1.0, "high": 1.0},
+        variant="both",
+    ),
     unary("clamp", lambda x, low, high: np.maximum(x, low), BETWEEN_INTEGERS, params={"low": 0.0, "high": None}, variant="low"),
     unary("clamp", lambda x, low, high: np.minimum(x, high), BETWEEN_INTEGERS, params={"low": None, "high": 1}, variant="high"),
     Case("where", lambda c, a, b: c * a + (1 - c).astype(a.dtype) * b, ("bool", REALS, REALS), ((3, 4),) * 3, any_shape=True, complex=True),
@@ -269,7 +284,14 @@ CASES: list[Case] = [
     unary("ceil", lambda x: np.asarray(x + -x % 1, x.dtype), BETWEEN_INTEGERS),
     unary("trunc", lambda x: np.asarray(np.sign(x) * (abs(x) - abs(x) % 1), x.dtype), BETWEEN_INTEGERS),
     unary("round", lambda x, decimals: np.round(x, decimals), LOW_HALVES, params={"decimals": 0}, variant="0"),
-    unary("round", lambda x, decimals: np.rint(x * 10) / 10, ((-0.53, -0.51), (0.31, 0.34), (1.76, 1.79)), params={"decimals": 1}, variant="1", half=()),
+    unary(
+        "round",
+        lambda x, decimals: np.rint(x * 10) / 10,
+        ((-0.53, -0.51), (0.31, 0.34), (1.76, 1.79)),
+        params={"decimals": 1},
+        variant="1",
+        half=(),
+    ),
     # complex numbers
     unary("sgn", sgn_reference, complex=True),
     unary("abs", lambda x: np.sqrt((x * np.conj(x)).real), complex=True, half=()),
@@ -285,10 +307,26 @@ CASES: list[Case] = [
     # copies, casts, constants
     unary("clone", lambda x: +x, complex=True),
     unary("identity", lambda x: x, complex=True),
-    unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("float32")}, variant="float32", fixed_dtype=True, step=1.0, precision=1e-6),
+    unary(
+        "cast",
+        lambda x, dtype: x.astype(dtype),
+        params={"dtype": np.dtype("float32")},
+        variant="float32",
+        fixed_dtype=True,
+        step=1.0,
+        precision=1e-6,
+    ),
     unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("float64")}, variant="float64", fixed_dtype=True),
     unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("complex128")}, variant="complex128", fixed_dtype=True),
-    unary("cast", lambda x, dtype: x.real.astype(dtype), params={"dtype": np.dtype("float64")}, variant="real part", real=False, complex=True, fixed_dtype=True),
+    unary(
+        "cast",
+        lambda x, dtype: x.real.astype(dtype),
+        params={"dtype": np.dtype("float64")},
+        variant="real part",
+        real=False,
+        complex=True,
+        fixed_dtype=True,
+    ),
     unary("move", lambda x, device, back: x, params={"device": "cpu", "back": "cpu"}, complex=True),
     binary("overwrite", lambda old, new: overwritten(old, new), complex=True),
     unary("zeros_like", lambda x: 0 * x, complex=True),
@@ -326,7 +364,13 @@ CASES: list[Case] = [
             "all": (),
         }.items()
     ),
-    shaped("unwindow", "slices", lambda g, index, shape: placed(g, index, shape), (2, 2), params={"index": (slice(0, 2), slice(None, None, 2)), "shape": (3, 4)}),
+    shaped(
+        "unwindow",
+        "slices",
+        lambda g, index, shape: placed(g, index, shape),
+        (2, 2),
+        params={"index": (slice(0, 2), slice(None, None, 2)), "shape": (3, 4)},
+    ),
     shaped("unwindow", "element", lambda g, index, shape: placed(g, index, shape), (), params={"index": (1, 2), "shape": (3, 4)}),
     *(
         shaped("getitem", variant, lambda x, index: x[index], (3, 4), params={"index": index})
@@ -342,7 +386,9 @@ CASES: list[Case] = [
             "apart": (ROWS, Ellipsis, None, COLUMNS),
         }.items()
     ),
-    shaped("ungather", "repeated rows", lambda g, index, shape: placed(g, index, shape), (4, 4), params={"index": (ROWS,), "shape": (3, 4)}),
+    shaped(
+        "ungather", "repeated rows", lambda g, index, shape: placed(g, index, shape), (4, 4), params={"index": (ROWS,), "shape": (3, 4)}
+    ),
     shaped("ungather", "pairs", lambda g, index, shape: placed(g, index, shape), (4,), params={"index": (ROWS, COLUMNS), "shape": (3, 4)}),
     shaped("ungather", "mask", lambda g, index, shape: placed(g, index, shape), (5,), params={"index": (MASK,), "shape": (3, 4)}),
     shaped("index_put", "rows", put, (3, 4), (2, 4), params={"index": (np.array([2, 0]),), "accumulate": False}),
@@ -375,14 +421,28 @@ CASES: list[Case] = [
     shaped("flip", "no axis", lambda x, axes: x, (3, 4), params={"axes": ()}),
     shaped("roll", "one", lambda x, shifts, axes: x[:, [3, 0, 1, 2]], (3, 4), params={"shifts": (1,), "axes": (1,)}),
     shaped("roll", "two", lambda x, shifts, axes: x[[1, 2, 0]][:, [3, 0, 1, 2]], (3, 4), params={"shifts": (-1, 1), "axes": (0, 1)}),
-    shaped("pad_axis", "columns", lambda x, axis, before, after: np.pad(x, ((0, 0), (before, after))), (3, 4), params={"axis": 1, "before": 2, "after": 1}),
-    shaped("pad_axis", "rows", lambda x, axis, before, after: np.pad(x, ((before, after), (0, 0))), (3, 4), params={"axis": 0, "before": 0, "after": 2}),
+    shaped(
+        "pad_axis",
+        "columns",
+        lambda x, axis, before, after: np.pad(x, ((0, 0), (before, after))),
+        (3, 4),
+        params={"axis": 1, "before": 2, "after": 1},
+    ),
+    shaped(
+        "pad_axis",
+        "rows",
+        lambda x, axis, before, after: np.pad(x, ((before, after), (0, 0))),
+        (3, 4),
+        params={"axis": 0, "before": 0, "after": 2},
+    ),
     shaped("cat", "rows", joined, (1, 3), (2, 3), (0, 3), params={"axis": 0, "sizes": (1, 2, 0)}),
     shaped("cat", "columns", joined, (2, 1), (2, 3), params={"axis": 1, "sizes": (1, 3)}),
     shaped("cat", "one", joined, (2, 3), params={"axis": 1, "sizes": (3,)}),
     # into a batch and out of it
     *(
-        shaped(name, "moved", lambda x, source, target: np.moveaxis(x, source, target), (2, 3, 4), params=params, route=in_and_out_of_a_batch)
+        shaped(
+            name, "moved", lambda x, source, target: np.moveaxis(x, source, target), (2, 3, 4), params=params, route=in_and_out_of_a_batch
+        )
         for name in ("batch_enter", "batch_leave")
         for params in [{"source": 1, "target": 2}]
     ),
@@ -413,7 +473,13 @@ CASES: list[Case] = [
     ),
     # reductions
     *(
-        shaped("sum", variant, lambda x, axes, keepdims: np.add.reduce(x, axes, keepdims=keepdims), shape, params={"axes": axes, "keepdims": keepdims})
+        shaped(
+            "sum",
+            variant,
+            lambda x, axes, keepdims: np.add.reduce(x, axes, keepdims=keepdims),
+            shape,
+            params={"axes": axes, "keepdims": keepdims},
+        )
         for variant, shape, axes, keepdims in [
             ("all", (3, 4), (0, 1), False),
             ("rows", (3, 4), (0,), False),
@@ -424,7 +490,13 @@ CASES: list[Case] = [
         ]
     ),
     *(
-        shaped("mean", variant, lambda x, axes, keepdims: x.mean(axis=axes, keepdims=keepdims), shape, params={"axes": axes, "keepdims": keepdims})
+        shaped(
+            "mean",
+            variant,
+            lambda x, axes, keepdims: x.mean(axis=axes, keepdims=keepdims),
+            shape,
+            params={"axes": axes, "keepdims": keepdims},
+        )
         for variant, shape, axes, keepdims in [
             ("all", (3, 4), (0, 1), False),
             ("kept", (3, 4), (0,), True),
@@ -433,7 +505,14 @@ CASES: list[Case] = [
         ]
     ),
     *(
-        shaped(name, variant, lambda x, axes, keepdims, e=extreme: _extreme(e, x, axes, keepdims), shape, params={"axes": axes, "keepdims": keepdims}, complex=False)
+        shaped(
+            name,
+            variant,
+            lambda x, axes, keepdims, e=extreme: _extreme(e, x, axes, keepdims),
+            shape,
+            params={"axes": axes, "keepdims": keepdims},
+            complex=False,
+        )
         for name, extreme in (("amax", -1), ("amin", 0))
         for variant, shape, axes, keepdims in [
             ("all", (3, 4), (0, 1), False),
@@ -443,12 +522,49 @@ CASES: list[Case] = [
             ("of none", (0, 3), (1,), False),
         ]
     ),
-    shaped("argmax", "columns", lambda x, axis, keepdims: np.argsort(x, axis=1)[:, -1], (3, 4), params={"axis": 1, "keepdims": False}, complex=False),
-    shaped("argmin", "columns", lambda x, axis, keepdims: np.argsort(x, axis=1)[:, :1], (3, 4), params={"axis": 1, "keepdims": True}, complex=False),
-    shaped("argmax", "all", lambda x, axis, keepdims: np.argsort(x, axis=None)[-1], (3, 4), params={"axis": None, "keepdims": False}, complex=False),
-    shaped("all", "columns", lambda x, axes, keepdims: np.sum(x, axis=axes) == 4, (3, 4), params={"axes": (1,), "keepdims": False}, domains=("bool",), complex=False),
-    shaped("any", "columns", lambda x, axes, keepdims: np.sum(x, axis=axes, keepdims=True) > 0, (3, 4), params={"axes": (1,), "keepdims": True}, domains=("bool",), complex=False),
-]  # fmt: skip
+    shaped(
+        "argmax",
+        "columns",
+        lambda x, axis, keepdims: np.argsort(x, axis=1)[:, -1],
+        (3, 4),
+        params={"axis": 1, "keepdims": False},
+        complex=False,
+    ),
+    shaped(
+        "argmin",
+        "columns",
+        lambda x, axis, keepdims: np.argsort(x, axis=1)[:, :1],
+        (3, 4),
+        params={"axis": 1, "keepdims": True},
+        complex=False,
+    ),
+    shaped(
+        "argmax",
+        "all",
+        lambda x, axis, keepdims: np.argsort(x, axis=None)[-1],
+        (3, 4),
+        params={"axis": None, "keepdims": False},
+        complex=False,
+    ),
+    shaped(
+        "all",
+        "columns",
+        lambda x, axes, keepdims: np.sum(x, axis=axes) == 4,
+        (3, 4),
+        params={"axes": (1,), "keepdims": False},
+        domains=("bool",),
+        complex=False,
+    ),
+    shaped(
+        "any",
+        "columns",
+        lambda x, axes, keepdims: np.sum(x, axis=axes, keepdims=True) > 0,
+        (3, 4),
+        params={"axes": (1,), "keepdims": True},
+        domains=("bool",),
+        complex=False,
+    ),
+]
 
 
 def _extreme(position: int, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:

@@ -1,8 +1,9 @@
 """A device without hardware: an array type that is as strict as CuPy's where CuPy is stricter than NumPy.
 
-A program that runs on this device keeps its arrays where they are: nothing is converted to NumPy behind the scenes, no host array is mixed in, no list is
-taken for an array, a sum is a 0-d array and not a number, and no function is used that CuPy does not have. In three places the fake is stricter than CuPy itself,
-because CuPy would copy from or to the host without a word: NumPy scalars as operands, host arrays as indices, and `if array:` (counted in `synchronised`).
+A program that runs on this device keeps its arrays where they are: nothing is converted to NumPy behind the scenes, no host array is mixed
+in, no list is taken for an array, a sum is a 0-d array and not a number, and no function is used that CuPy does not have. In three places
+the fake is stricter than CuPy itself, because CuPy would copy from or to the host without a word: NumPy scalars as operands, host arrays as
+indices, and `if array:` (counted in `synchronised`).
 
 `minigrad.backend.register_array_type` takes it in, as it does CuPy; its device is called "fake:0".
 """
@@ -16,17 +17,22 @@ from typing import Any
 
 import numpy as np
 
-NAMES = frozenset(
-    """
-    abs add all amax amin angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin array asarray ascontiguousarray broadcast
-    broadcast_to ceil clip concatenate conj cos cosh exp exp2 expm1 eye flip floor floor_divide fmod isfinite isinf isnan linspace log log10 log1p log2 logaddexp
-    logical_and logical_not logical_or logical_xor matmul max maximum min minimum multiply ones remainder roll sign sin sinh sqrt stack tan tanh true_divide trunc
-    where zeros
-    """.split()
-)
-"""The functions of CuPy that minigrad uses: each was found in CuPy 14.2 (whose package can be imported without a GPU). `test_fake_device.py` looks for others."""
+_NAMES = """
+abs absolute add all allclose amax amin angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition
+argsort array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor broadcast broadcast_to cbrt ceil clip concatenate conj
+copysign copyto cos cosh count_nonzero cross cumprod cumsum diag diagonal divide dot einsum empty empty_like equal exp exp2 expand_dims
+expm1 eye flip floor floor_divide fmod full full_like greater greater_equal heaviside hypot indices invert isclose isfinite isinf isnan
+kron less less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor matmul max maximum
+mean min minimum moveaxis multiply nan_to_num negative nonzero not_equal ones ones_like outer pad partition positive power prod
+put_along_axis ravel remainder repeat reshape rint roll searchsorted sign signbit sin sinc sinh sort split sqrt square squeeze stack std
+subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace transpose tril triu true_divide trunc unique var where zeros
+zeros_like
+"""
+NAMES = frozenset(_NAMES.split())
+"""Functions of CuPy that minigrad uses or may: each was found in CuPy 14.2 (its package can be imported without a GPU)."""
 
-METHODS = frozenset("all any argmax argmin astype clip conj copy dot get max min ravel reshape round sum tolist transpose view".split())
+_METHODS = "all any argmax argmin astype clip conj copy dot get max min ravel reshape round sum tolist transpose view"
+METHODS = frozenset(_METHODS.split())
 """The array methods, likewise."""
 
 PYTHON_NUMBERS = (bool, int, float, complex)

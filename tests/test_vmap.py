@@ -1,5 +1,6 @@
 """vmap: the same numbers as a loop over the examples, for every operation, under every nesting with derivatives, or a clear error."""
 
+import functools
 import itertools
 import math
 
@@ -80,7 +81,7 @@ def test_every_operation_on_a_batch_is_the_loop(case, axes, fall_back, monkeypat
         run = lambda *xs: case.run(xs)
         if axes == "nested":
             args = [mg.stack([a, a.flip(0)]) for a in args]
-            equal(vmap(vmap(run, dims), dims)(*args), looped(lambda *a: looped(run, *a, in_dims=dims), *args, in_dims=dims))
+            equal(vmap(vmap(run, dims), dims)(*args), looped(functools.partial(looped, run, in_dims=dims), *args, in_dims=dims))
         else:
             equal(vmap(run, dims)(*args), looped(run, *args, in_dims=dims))
 
@@ -131,8 +132,8 @@ def test_every_operation_differentiates_through_a_batch(case, axes):
 
 def test_no_two_dimensional_rule_is_missing():
     """Every name in the table of rules is an operation."""
-    assert set(rules.RULES) <= set(registry)
-    assert rules._POINTWISE <= set(registry)
+    assert not set(rules.RULES) - set(registry)
+    assert not rules._POINTWISE - set(registry)
 
 
 # ------------------------------------------------------------------------------------------------------- nesting with derivatives
@@ -243,14 +244,17 @@ def test_products_with_a_captured_factor(ranks):
     """Every pair of ranks, the factor from outside on either side, differentiated once and twice, in one batch and in two."""
     shape = {1: (3,), 2: (3, 3), 3: (2, 3, 3)}
     a, b = normal(4, *shape[ranks[0]]), normal(*shape[ranks[1]])
-    for left in (True, False):
-        product = (lambda x, w: x @ w) if left else (lambda x, w: w @ x)
-        f = lambda w: vmap(lambda x: product(x, w).sin())(a).sum()
-        loop = lambda w: looped(lambda x: product(x, w).sin(), a).sum()
-        equal(grad(f)(b), grad(loop)(b))
-        equal(jacrev(jacrev(f))(b), hessian(loop)(b), 1e-9)
-        two = lambda w: vmap(vmap(lambda x: product(x, w).sin()))(mg.stack([a, 2 * a])).sum()
-        equal(grad(two)(b), grad(lambda w: loop(w) + looped(lambda x: product(2 * x, w).sin(), a).sum())(b))
+    for product in (lambda x, w: x @ w, lambda x, w: w @ x):
+        _compare_products(product, a, b)
+
+
+def _compare_products(product, a, b):
+    f = lambda w: vmap(lambda x: product(x, w).sin())(a).sum()
+    loop = lambda w: looped(lambda x: product(x, w).sin(), a).sum()
+    equal(grad(f)(b), grad(loop)(b))
+    equal(jacrev(jacrev(f))(b), hessian(loop)(b), 1e-9)
+    two = lambda w: vmap(vmap(lambda x: product(x, w).sin()))(mg.stack([a, 2 * a])).sum()
+    equal(grad(two)(b), grad(lambda w: loop(w) + looped(lambda x: product(2 * x, w).sin(), a).sum())(b))
 
 
 def test_a_weight_from_outside_stays_one_matrix():
@@ -327,9 +331,7 @@ def test_empty_batch_and_batch_of_one(size):
 def test_chunks(chunk):
     x, y = normal(5, 3), normal(3, 5)
     f = lambda a, b: (a * b, a.sum(), b)
-    equal(
-        vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1), chunk_size=chunk)(x, y), vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1))(x, y)
-    )
+    equal(vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1), chunk_size=chunk)(x, y), vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1))(x, y))
     equal(jacrev(lambda x: (x.sin() * A).sum(0), chunk_size=chunk)(x[:3]), jacrev(lambda x: (x.sin() * A).sum(0))(x[:3]))
     equal(jacfwd(lambda x: (x.sin() * A).sum(0), chunk_size=chunk)(x[:3]), jacrev(lambda x: (x.sin() * A).sum(0))(x[:3]))
 
@@ -342,7 +344,10 @@ def test_dtypes_stay(dtype):
     f = lambda s: s * 2.5 + other
     equal(vmap(f)(x), looped(f, x), 1e-2)
     assert vmap(lambda s: s * 2)(x).dtype == x.dtype
-    equal(vmap(lambda s: s.to("float64" if x.dtype.kind == "f" else "complex128"))(x), x.to("float64" if x.dtype.kind == "f" else "complex128"))
+    equal(
+        vmap(lambda s: s.to("float64" if x.dtype.kind == "f" else "complex128"))(x),
+        x.to("float64" if x.dtype.kind == "f" else "complex128"),
+    )
 
 
 def test_integers_and_questions():
@@ -511,13 +516,13 @@ def test_one_python_value_of_many_is_an_error():
 
 def test_wrong_dimensions():
     x, y = normal(3, 2), normal(4, 2)
-    with pytest.raises(ValueError, match="one size, got 3 .*, 4"):
+    with pytest.raises(ValueError, match=r"one size, got 3 .*, 4"):
         vmap(lambda a, b: a)(x, y)
     with pytest.raises(ValueError, match="dimension 2 of input 0"):
         vmap(lambda a: a, in_dims=2)(x)
     with pytest.raises(ValueError, match="dimension -3 of input 0"):
         vmap(lambda a: a, in_dims=-3)(x)
-    with pytest.raises(ValueError, match="dimension 0 of input 0, which has shape ()"):
+    with pytest.raises(ValueError, match=r"dimension 0 of input 0, which has shape \(\)"):
         vmap(lambda a: a)(mg.tensor(1.0))
     with pytest.raises(ValueError, match="None for every input"):
         vmap(lambda a: a, in_dims=(None,))(x)
@@ -660,7 +665,9 @@ def test_the_same_numbers_as_torch_func(torch):
             np.testing.assert_allclose(vmap(mine)(mg.tensor(xs)).numpy(), F.vmap(other)(torch.tensor(xs)).numpy(), rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(mine(mg.tensor(x0)).numpy(), other(torch.tensor(x0)).numpy(), rtol=1e-9, atol=1e-9)
             outer = grad(lambda xs, m=mine: vmap(m)(xs).sum())(mg.tensor(xs))
-            np.testing.assert_allclose(outer.numpy(), F.grad(lambda xs, o=other: F.vmap(o)(xs).sum())(torch.tensor(xs)).numpy(), rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(
+                outer.numpy(), F.grad(lambda xs, o=other: F.vmap(o)(xs).sum())(torch.tensor(xs)).numpy(), rtol=1e-8, atol=1e-8
+            )
 
 
 @pytest.mark.oracle

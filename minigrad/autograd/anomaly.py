@@ -1,24 +1,24 @@
 """Where did that NaN come from? Anomaly detection remembers which line of your program made each node of the graph.
 
-When a backward pass fails, or returns NaN, the error is raised at the call of `backward`, far from the line that is to blame. Inside `detect_anomaly()`
-each node's birth place is noted (cheaply: code and instruction, not text), and the error carries the traceback of the forward call as a note below
-its message. Python, IPython and Jupyter print such notes. Like PyTorch's, this mode is for debugging; unlike PyTorch's, it belongs to one thread.
+When a backward pass fails, or returns NaN, the error is raised at the call of `backward`, far from the line that is to blame. Inside
+`detect_anomaly()` each node's birth place is noted (cheaply: code and instruction, not text), and the error carries the traceback of the
+forward call as a note below its message. Python, IPython and Jupyter print such notes. Like PyTorch's, this mode is for debugging; unlike
+PyTorch's, it belongs to one thread.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import traceback
 from contextlib import ContextDecorator
 from types import CodeType
-from typing import Any
 from weakref import WeakKeyDictionary
 
-from .. import backend, observe
+from .. import observe
 from ..errors import AutogradError
 from ..graph import Node, OpNode, Pick
 from ..observe import Event
+from .frames import user_frames
 
 HEADING = "Traceback of forward call that caused the error:"
 
@@ -103,7 +103,6 @@ class _Anomaly:
 
     def __init__(self, check_nan: bool) -> None:
         self._check_nan = check_nan
-        self._own_files = backend.frame_files()
 
     def begin(self, event: Event) -> None:
         """Nothing: where a node is made is known when it has been made."""
@@ -132,16 +131,7 @@ class _Anomaly:
         while container is not None and container.phase != "backward":
             container = container.parent
         inducer = _births.get(container.node) if container is not None else None
-        _births[node] = _Birth(node.name(), self._frames(), inducer)
-
-    def _frames(self) -> list[tuple[CodeType, int]]:
-        found = []
-        frame: Any = sys._getframe(2)
-        while frame is not None:
-            if not frame.f_code.co_filename.startswith(self._own_files):
-                found.append((frame.f_code, frame.f_lasti))
-            frame = frame.f_back
-        return found[::-1]
+        _births[node] = _Birth(node.name(), [(f.f_code, f.f_lasti) for f in user_frames()][::-1], inducer)
 
 
 _UNKNOWN = "The forward call that made "
@@ -158,7 +148,13 @@ def _summary(frame: tuple[CodeType, int]) -> traceback.FrameSummary:
     code, instruction = frame
     line, end_line, column, end_column = list(code.co_positions())[instruction // 2]
     return traceback.FrameSummary(
-        code.co_filename, line or code.co_firstlineno, code.co_name, lookup_line=False, end_lineno=end_line, colno=column, end_colno=end_column
+        code.co_filename,
+        line or code.co_firstlineno,
+        code.co_name,
+        lookup_line=False,
+        end_lineno=end_line,
+        colno=column,
+        end_colno=end_column,
     )
 
 

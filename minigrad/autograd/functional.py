@@ -93,7 +93,12 @@ def hessian(
     single, points = _tensors(inputs, "inputs", "hessian")
     _check_strategy("hessian: outer_jacobian_strategy", outer_jacobian_strategy, ("reverse-mode", "forward-mode"))
 
-    def gradient(*own: Tensor) -> Tensors:
+    for i, x in enumerate(points):
+        require_differentiable(x, f"hessian: input {i}")
+
+    def gradient(*outer: Tensor) -> Tensors:
+        tracked = all(x.node is not None for x in outer)  # the inputs of an outer Jacobian by forward mode are not
+        own = outer if tracked else _prepared(outer, True, "hessian")
         single_out, outs = _outputs(func, own, "hessian", strict)
         out = _one_number(single_out, outs, "hessian")
         slopes = _slopes(out, own, "hessian", strict)
@@ -174,7 +179,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     out, *slopes = results
     if strict:
         _check_all_used(slopes, own, "hvp: gradient")
-    products = _filled(pushed[1:], own, "hvp: the Hessian", False, create_graph)
+    products = _filled(pushed[1:], own, "hvp: the Hessian", strict, create_graph)
     return _finished([out], True, create_graph), _finished(products, single, create_graph)
 
 

@@ -1,8 +1,9 @@
 """Reading what nvprof wrote: the ranges of `emit_nvtx` with their place in time, and the GPU kernels that they started.
 
-nvprof's file is an SQLite database. Names stand in StringTable; each NVTX range has two rows in CUPTI_ACTIVITY_KIND_MARKER with one id (the one with a
-name begins it); calls of the CUDA runtime are in CUPTI_ACTIVITY_KIND_RUNTIME, kernels in CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL (or _KERNEL), and a call and
-the kernel that it launched share a correlationId. All times are in nanoseconds.
+nvprof's file is an SQLite database. Names stand in StringTable; each NVTX range has two rows in CUPTI_ACTIVITY_KIND_MARKER with one id
+(the one with a name begins it); calls of the CUDA runtime are in CUPTI_ACTIVITY_KIND_RUNTIME, kernels in
+CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL (or _KERNEL), and a call and the kernel that it launched share a correlationId. All times are in
+nanoseconds.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _LAUNCHES = """
 
 
 def load_nvprof(path: str | os.PathLike[str]) -> EventList:
-    """The events of a program that ran under `nvprof -o FILE` with `emit_nvtx`, as `profile` gives them; kernels belong to the innermost range.
+    """The events of a program that ran under `nvprof -o FILE` with `emit_nvtx`, as `profile` gives them.
 
+    Kernels belong to the innermost range around the call that launched them.
     Raises FileNotFoundError, and ValueError if the file is not nvprof's.
     """
     if not Path(path).is_file():

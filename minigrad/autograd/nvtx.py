@@ -66,7 +66,7 @@ class _Emitter:
             return str(event.params["name"])
         if event.phase == "backward":
             number = self._numbers.get(event.node)
-            label = event.node.name() + ("" if number is None else f", stashed seq = {number}")
+            label = str(event.node.name()) + ("" if number is None else f", stashed seq = {number}")
         elif event.phase == "forward":
             label = f"{event.primitive.name}, seq = {self._next}"
         elif event.phase == "tangent":

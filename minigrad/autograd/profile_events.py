@@ -1,7 +1,7 @@
 """What a profile consists of: timed events, their averages, and the table and the time line that show them.
 
-Times are in microseconds, memory is in bytes. The *total* time of an event includes the events inside it, its *self* time does not (nor what the
-profiler itself spent on them): self times add up to the time spent in operations, totals count nested events again.
+Times are in microseconds, memory is in bytes. The *total* time of an event includes the events inside it, its *self* time does not (nor
+what the profiler itself spent on them): self times add up to the time spent in operations, totals count nested events again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SORT_KEYS = (
     "self_cuda_memory_usage",
     "count",
 )
-NAME_WIDTH, SHAPES_WIDTH, STACK_WIDTH = 30, 30, 50
+NAME_WIDTH, SHAPES_WIDTH, STACK_WIDTH = 26, 30, 50
 
 
 class Interval(NamedTuple):
@@ -50,9 +50,10 @@ class Kernel(NamedTuple):
 class FunctionEvent:
     """One operation that ran.
 
-    name (also `key`): the operation, or the node of the graph that was pulled backward; phase: as in `observe.Event`; thread: its number;
-    time_range: when; sequence_nr: equal for a forward operation and the backward pull of its node, -1 without one;
-    input_shapes, stack: where recorded, else empty; cpu_parent, cpu_children: the events around and inside it; kernels: its work on a device.
+    name (also `key`): the operation, or the node of the graph that was pulled backward; phase: as in `observe.Event`.
+    time_range: when; thread: its number; cpu_parent, cpu_children: the events around and inside it; kernels: its work on a device.
+    sequence_nr: equal for a forward operation and the backward pull of its node, -1 without one.
+    input_shapes, stack: where recorded, else empty.
     """
 
     count = 1
@@ -180,7 +181,8 @@ class FunctionEventAvg:
         return self.cuda_time_total / self.count if self.count else 0.0
 
     def __repr__(self) -> str:
-        return f"<FunctionEventAvg {self.name} calls {self.count} self {format_time(self.self_cpu_time_total)} average {format_time(self.cpu_time)}>"
+        times = f"self {format_time(self.self_cpu_time_total)} average {format_time(self.cpu_time)}"
+        return f"<FunctionEventAvg {self.name} calls {self.count} {times}>"
 
 
 _SUMS = (
@@ -233,7 +235,9 @@ class EventList(list[Any]):
         total.input_shapes, total.stack = [], []
         return total
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False) -> str:
+    def table(
+        self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False
+    ) -> str:
         """The events as text.
 
         sort_by: one of SORT_KEYS, largest first (default: in the order in which they began); row_limit: at most so many rows (-1: all);
@@ -250,11 +254,16 @@ class EventList(list[Any]):
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the time line as trace-event JSON, which ui.perfetto.dev and chrome://tracing open.
 
-        Arrows lead from each forward operation to the backward pull of its node. Raises ValueError for averages, which have no place in time.
+        Arrows lead from each forward operation to the backward pull of its node. Raises ValueError for averages, which have no place in
+        time.
         """
         if any(not isinstance(e, FunctionEvent) for e in self):
-            raise ValueError("export_chrome_trace: averages have no place in time; export the profile's own events (prof.export_chrome_trace).")
-        Path(path).write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": _trace_events(self)}, separators=(",", ":")), encoding="utf-8")
+            raise ValueError(
+                "export_chrome_trace: averages have no place in time; export the profile's own events (prof.export_chrome_trace)."
+            )
+        Path(path).write_text(
+            json.dumps({"displayTimeUnit": "ns", "traceEvents": _trace_events(self)}, separators=(",", ":")), encoding="utf-8"
+        )
 
 
 # --------------------------------------------------------------------------------------------------------------- the table
@@ -302,7 +311,10 @@ def _table(rows: list[Any], everything: EventList, header: str | None, left_out:
             ("CUDA time avg", lambda e: format_time(e.cuda_time)),
         ]
     if profile_memory:
-        columns += [("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)), ("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage))]
+        columns += [
+            ("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)),
+            ("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage)),
+        ]
         if use_cuda:
             columns += [
                 ("CUDA Mem", lambda e: format_memory(e.cuda_memory_usage)),
@@ -316,7 +328,10 @@ def _table(rows: list[Any], everything: EventList, header: str | None, left_out:
     cells = [[title for title, _ in columns]] + [[show(e) for _, show in columns] for e in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     text = {"Name", "Input Shapes", "Source"}
-    lines = ["  ".join(c.ljust(w) if t in text else c.rjust(w) for c, w, (t, _) in zip(row, widths, columns, strict=True)).rstrip() for row in cells]
+    lines = [
+        "  ".join(c.ljust(w) if t in text else c.rjust(w) for c, w, (t, _) in zip(row, widths, columns, strict=True)).rstrip()
+        for row in cells
+    ]
     rule = "  ".join("-" * w for w in widths)
     body = [rule, lines[0], rule, *lines[1:], rule]
     if left_out:
@@ -352,7 +367,15 @@ def _trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
             details["Bytes"] = event.cpu_memory_usage
         place = {"pid": process, "tid": event.thread}
         found.append(
-            {"ph": "X", "name": event.name, "cat": event.phase, "ts": event.time_range.start, "dur": event.cpu_time_total, **place, "args": details}
+            {
+                "ph": "X",
+                "name": event.name,
+                "cat": event.phase,
+                "ts": event.time_range.start,
+                "dur": event.cpu_time_total,
+                **place,
+                "args": details,
+            }
         )
         if event.phase == "forward" and event.sequence_nr >= 0:
             made.setdefault(event.sequence_nr, event)

@@ -5,16 +5,17 @@
         y.backward()
     print(prof.key_averages().table(sort_by="self_cpu_time_total"))
 
-A profile is an observer of the engine's one instrumentation point (observe.py), so it sees operations inside operations (the arithmetic of a
-backward rule) as nested events, and knows of each backward pull which forward operation it belongs to. It sees the thread that started it.
-Clocks: `time.perf_counter_ns` for the CPU; for a device two CUDA events around each operation, read when the profile has ended. Memory: what
-Python's `tracemalloc` counts (arrays and the engine's own objects alike), which is exact and makes everything slower.
+A profile is an observer of the engine's one instrumentation point (observe.py), so it sees operations inside operations (the arithmetic
+of a backward rule) as nested events, and knows of each backward pull which forward operation it belongs to. It sees the thread that
+started it.
+
+Clocks: `time.perf_counter_ns` for the CPU; for a device two CUDA events around each operation, read when the profile has ended.
+Memory: what Python's `tracemalloc` counts (arrays and the engine's own objects alike), which is exact and makes everything slower.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 import tracemalloc
 from typing import Any
@@ -24,6 +25,7 @@ from ..errors import AutogradError, DeviceError
 from ..graph import Node, Pick
 from ..observe import Event
 from ..tensor import Tensor
+from .frames import user_frames
 from .nvprof import load_nvprof
 from .nvtx import emit_nvtx
 from .profile_events import EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel
@@ -34,14 +36,22 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel
 class profile:
     """Record what this thread's engine does inside a `with` block, and summarise it.
 
-    enabled: False makes the block an ordinary one; use_cuda: time the device as well (raises DeviceError where there is none); record_shapes:
-    note the shapes of inputs, for `key_averages(group_by_input_shape=True)`; profile_memory: note bytes allocated less bytes freed;
+    enabled: False makes the block an ordinary one.
+    use_cuda: time the device as well (raises DeviceError where there is none).
+    record_shapes: note the shapes of inputs, for `key_averages(group_by_input_shape=True)`.
+    profile_memory: note bytes allocated less bytes freed.
     with_stack: note which line of the user's program called, for `key_averages(group_by_stack_n=…)`.
+
     Afterwards it is the list of events in the order in which they began: iterate it, print it, or ask for averages and the table.
     """
 
     def __init__(
-        self, enabled: bool = True, use_cuda: bool = False, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False
+        self,
+        enabled: bool = True,
+        use_cuda: bool = False,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
     ) -> None:
         self.enabled, self.use_cuda = enabled, use_cuda
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
@@ -98,7 +108,9 @@ class profile:
             raise AutogradError("key_averages: stacks were not recorded; use profile(with_stack=True).")
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False) -> str:
+    def table(
+        self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False
+    ) -> str:
         """The events as text; see `EventList.table`."""
         return self._finished().table(sort_by, row_limit, header, top_level_events_only)
 
@@ -135,7 +147,20 @@ class record_function(contextlib.ContextDecorator):
 class _Record:
     """An event being timed: when the profiler's own work for it began, and when the event itself."""
 
-    __slots__ = ("device", "device_memory", "entered", "event", "memory", "memory_before", "overhead", "overhead_memory", "parent", "stack", "start", "stop")
+    __slots__ = (
+        "device",
+        "device_memory",
+        "entered",
+        "event",
+        "memory",
+        "memory_before",
+        "overhead",
+        "overhead_memory",
+        "parent",
+        "stack",
+        "start",
+        "stop",
+    )
 
     def __init__(self, event: Event, parent: _Record | None, entered: int, memory_before: int) -> None:
         self.event, self.parent, self.entered, self.memory_before = event, parent, entered, memory_before
@@ -162,7 +187,6 @@ class _Listener:
         self._shapes, self._stacks = owner.record_shapes, owner.with_stack
         self._cupy = backend.load_cupy() if owner.use_cuda else None
         self._memory = owner.profile_memory
-        self._own_files = backend.frame_files()
         self._innermost: _Record | None = None
         self._all: list[_Finished] = []
         self._by_record: dict[int, _Finished] = {}
@@ -180,7 +204,7 @@ class _Listener:
         self._by_record[id(record)] = done
         self._all.append(done)
         if self._stacks:
-            record.stack = self._stack()
+            record.stack = [f"{f.f_code.co_filename}({f.f_lineno}): {f.f_code.co_name}" for f in user_frames()]
         if self._cupy is not None:
             record.device = (self._cupy.cuda.Event(), self._cupy.cuda.Event())
             record.device_memory = self._cupy.get_default_memory_pool().used_bytes()
@@ -255,16 +279,6 @@ class _Listener:
         for key, event in made.items():
             event.append_kernel(event.name, 0, max(0.0, elapsed[key] - inside[key]))
 
-    def _stack(self) -> list[str]:
-        """The user's lines that led here, innermost first; the library's own frames are left out."""
-        lines = []
-        frame = sys._getframe(2)
-        while frame is not None:
-            if not frame.f_code.co_filename.startswith((self._own_files, contextlib.__file__)):
-                lines.append(f"{frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}")
-            frame = frame.f_back  # type: ignore[assignment]
-        return lines
-
 
 def _name(event: Event) -> str:
     if event.phase == "backward":
@@ -289,4 +303,6 @@ def _sequence(event: Event) -> int:
 
 
 def _shapes(args: Any) -> list[Any]:
-    return [list(a.shape) if isinstance(a, Tensor) or hasattr(a, "shape") else _shapes(a) if isinstance(a, list | tuple) else [] for a in args]
+    return [
+        list(a.shape) if isinstance(a, Tensor) or hasattr(a, "shape") else _shapes(a) if isinstance(a, list | tuple) else [] for a in args
+    ]

@@ -83,6 +83,28 @@ def decorated(function: F, context: Callable[[], Any]) -> F:
             return await _Steps(function(*args, **kwargs), context)
 
         return coroutine  # type: ignore[return-value]
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def async_generator(*args: Any, **kwargs: Any) -> Any:
+            steps = function(*args, **kwargs)
+            advance: Callable[[], Any] = lambda: steps.asend(None)
+            while True:
+                try:
+                    value = await _Steps(advance(), context)
+                except StopAsyncIteration:
+                    return
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    await _Steps(steps.aclose(), context)
+                    raise
+                except BaseException as error:
+                    advance = functools.partial(steps.athrow, error)
+                else:
+                    advance = functools.partial(steps.asend, sent)
+
+        return async_generator  # type: ignore[return-value]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

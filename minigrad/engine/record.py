@@ -6,6 +6,7 @@ recording is on, the result gets a node that keeps exactly the values that its d
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from .. import observe, primitive
@@ -26,7 +27,7 @@ from ..backend import (
     normal,
     result_type,
 )
-from ..errors import DTypeError, InPlaceError
+from ..errors import DTypeError, InPlaceError, ShapeError
 from ..graph import Leaf, Node, OpNode, Pick, next_birth
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive
@@ -37,7 +38,24 @@ from .modes import state
 
 def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Run an operation, past the one point from which it can be watched."""
-    return _watched(prim, args, params) if observers else _apply(prim, args, params)
+    try:
+        return _watched(prim, args, params) if observers else _apply(prim, args, params)
+    except ValueError as error:
+        _check_shapes(prim, args)
+        raise error
+
+
+def _check_shapes(prim: Primitive, args: tuple[Any, ...]) -> None:
+    """After a kernel complained: raise ShapeError if that was because operands taken element by element do not broadcast."""
+    shapes = [tuple(a.shape) for a in args if hasattr(a, "shape")]
+    if prim.kind not in ("elementwise", "constant") or prim.name == "overwrite":
+        return
+    for sizes in zip_longest(*(reversed(s) for s in shapes), fillvalue=1):
+        if len({n for n in sizes if n != 1}) > 1:
+            given = " and ".join(map(str, shapes))
+            raise ShapeError(
+                f"{prim.name}: shapes {given} do not fit: counted from the last dimension, sizes must be equal or 1, but {' and '.join(map(str, sizes))} meet."
+            ) from None
 
 
 def _watched(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -107,7 +125,7 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
     if prim.outputs != 1:
         return _several(prim, args, arrays, nodes, mask, params, result, bool(recording), dual)
     out = wrap(result)
-    if recording and prim.kind != "constant" and (plain or is_differentiable(result.dtype)):
+    if recording and prim.kind != "constant" and ((plain and "dtype" not in params) or is_differentiable(result.dtype)):
         out.node = _node(prim, args, arrays, nodes, mask, params, out)
     if prim.view:
         _remember_view(prim, args[0], params, out)
@@ -170,9 +188,10 @@ def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _refuse_complex(prim: Primitive, args: tuple[Any, ...]) -> None:
     for a in args:
-        if type(a) is complex or (type(a) is Tensor and a.array.dtype.kind == "c"):
+        dtype = str(a.array.dtype) if type(a) is Tensor else type(a).__name__
+        if dtype.startswith("complex"):
             raise DTypeError(
-                f"{prim.name}: takes real numbers only, got {'complex' if type(a) is complex else a.array.dtype}. Complex numbers have no order and no "
+                f"{prim.name}: takes real numbers only, got {dtype}. Complex numbers have no order and no "
                 "sign: apply it to the real and imaginary parts (.real, .imag) or to the absolute value (.abs())."
             )
 
@@ -251,6 +270,8 @@ def _several(
     if dual:
         for out, tangents in zip(outs, forward.push_several(prim, args, params, outs), strict=True):
             out.tangents = tangents
+        if recording and any(differentiable):  # as for one result: a later backward pass pushes through the saved values
+            node.tangents = (*(a.tangents if type(a) is Tensor else None for a in args), tuple(o.tangents for o in outs))
     return outs
 
 

@@ -21,6 +21,7 @@ from ..graph import Leaf, Node, OpNode, Pick, reached_from
 from ..observe import observers
 from ..tensor import Tensor, memory_version, wrap
 from .modes import state
+from .record import pick
 
 _storing = threading.Lock()
 """Two threads may walk different graphs of the same parameters at once: sums into `.grad` take turns."""
@@ -97,7 +98,7 @@ def _fill_slot(node: Pick, g: Any, cotangents: dict[Node, Any]) -> None:
     source = node.parents[0]
     assert source is not None
     slots = cotangents.setdefault(source, [None] * len(source.shape))
-    slots[node.index] = g
+    slots[node.index] = g if slots[node.index] is None else slots[node.index] + g  # a live rule that reads the result has a Pick of its own
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
@@ -182,7 +183,12 @@ def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _output_tensor(node: OpNode, value: Any, position: int) -> Any:
     if isinstance(value, tuple):
-        return tuple(wrap(v) for v in value)
+        tangents = node.tangents[-1] if node.tangents is not None else (None,) * len(value)
+        made = tuple(wrap(v, None, t) for v, t in zip(value, tangents, strict=True))
+        for index, (out, differentiable) in enumerate(zip(made, node.primitive.differentiable, strict=True)):
+            if differentiable and backend.is_differentiable(out.array.dtype):
+                out.node = pick(node, index, out)
+        return made
     return _attached(value, node, node.tangents[-1] if node.tangents is not None else None, node, position)
 
 

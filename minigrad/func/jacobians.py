@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import backend
+from ..batching import batch_axis, enter, taken_out
+from ..errors import NonScalarError
 from ..functions import reshape
 from ..tensor import Tensor, as_tensor, wrap
 from .gradients import Argnums, chosen, jvp, outputs_of, vjp, with_aux
@@ -27,7 +29,7 @@ def jacrev(
 
     The result is nested as the function's outputs, each of them as the argument(s) of `argnums`; each block has the shape output.shape +
     input.shape. has_aux: the function returns (outputs, extras), and the new one (Jacobian, extras). chunk_size: carry at most so many
-    rows at once. Complex outputs: the rows are pulls of 1, as in PyTorch.
+    rows at once. Raises NonScalarError for complex tensors.
     """
 
     @functools.wraps(function)
@@ -35,6 +37,7 @@ def jacrev(
         points, partial, rebuild = chosen(function, argnums, args, kwargs, "jacrev")
         outputs, pull, aux = vjp(lambda *leaves: with_aux(partial(leaves), has_aux, "jacrev"), *points, has_aux=True)
         flat, rebuild_outputs = outputs_of(outputs, "jacrev")
+        _refuse_complex("jacrev", [*map(as_tensor, points), *flat])
         rows = all_rows(lambda *seeds: pull(rebuild_outputs(seeds)), flat, chunk_size)
         blocks = rebuild_outputs([rebuild(block) for block in row_blocks(rows, flat, [as_tensor(x) for x in points])])
         return (blocks, aux) if has_aux else blocks
@@ -56,6 +59,7 @@ def jacfwd(
         def push(*tangents: Any) -> Any:
             _, pushed, aux = jvp(lambda *leaves: with_aux(partial(leaves), has_aux, "jacfwd"), inputs, tangents, has_aux=True)
             flat, rebuild_outputs = flatten(pushed)
+            _refuse_complex("jacfwd", [*inputs, *flat])
             extras, rebuild_aux = flatten(aux)
             seen[:] = [rebuild_outputs, extras, rebuild_aux]
             return tuple(flat), tuple(e for e in extras if isinstance(e, Tensor))
@@ -79,6 +83,17 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[...,
 # ------------------------------------------------------------------------------------------------------------------ helpers
 
 
+def _refuse_complex(caller: str, tensors: Sequence[Tensor]) -> None:
+    """The derivative of a complex function is a real 2x2 matrix for each pair of elements, and one complex number only if it is
+    holomorphic.
+    """
+    if any(t.dtype.kind == "c" for t in tensors):
+        raise NonScalarError(
+            f"{caller}: complex inputs or outputs have no single Jacobian. Differentiate real and imaginary parts separately, use vjp or jvp, "
+            'or, for a holomorphic function, autograd.functional.jacobian(..., strategy="forward-mode").'
+        )
+
+
 def unit_seeds(tensors: Sequence[Tensor]) -> list[Tensor]:
     """For each tensor (of n_i elements, n in total) its part of the identity matrix, of shape (n, *tensor.shape)."""
     sizes = [math.prod(t.shape) for t in tensors]
@@ -95,7 +110,10 @@ def all_rows(pull: Callable[..., Sequence[Tensor]], outputs: Sequence[Tensor], c
     seeds = unit_seeds(outputs)
     if len(outputs) == 1 and seeds[0].shape[0] == 1:  # one number: an ordinary pass
         return [reshape(row, (1, *row.shape)) for row in pull(reshape(seeds[0], outputs[0].shape))]
-    return list(vmap(lambda *s: tuple(pull(*s)), chunk_size=chunk_size)(*seeds))
+    if chunk_size is not None:
+        return list(vmap(lambda *s: tuple(pull(*s)), chunk_size=chunk_size)(*seeds))
+    with batch_axis(seeds[0].shape[0]) as place:  # what vmap does, without its looking into nested arguments
+        return [taken_out(row, place, 0) for row in pull(*(enter(s, place=place, axis=0) for s in seeds))]
 
 
 def row_blocks(rows: Sequence[Tensor], outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[list[Tensor]]:

@@ -3,6 +3,18 @@
 Rules use the operations themselves, never `xp`, no item assignment, no branch on data: so one line serves raw arrays, tensors, and graphs.
 """
 
-from . import device, elementwise, index, linalg, reduce, shape
+from . import device, diagonals, elementwise, factorisations, index, linalg, reduce, scans, shape, sorting, special
 
-__all__ = ["device", "elementwise", "index", "linalg", "reduce", "shape"]
+__all__ = [
+    "device",
+    "diagonals",
+    "elementwise",
+    "factorisations",
+    "index",
+    "linalg",
+    "reduce",
+    "scans",
+    "shape",
+    "sorting",
+    "special",
+]

@@ -5,5 +5,7 @@ from __future__ import annotations
 from ..backend import to_device
 from ..primitive import linear
 
-move = linear("move", lambda xp, x, *, device, back: to_device(x, device), lambda g, *, device, back: move(g, device=back, back=device), view=True)
+move = linear(
+    "move", lambda xp, x, *, device, back: to_device(x, device), lambda g, *, device, back: move(g, device=back, back=device), view=True
+)
 """x on `device` (x itself where it is there already); `back` names the device it came from."""

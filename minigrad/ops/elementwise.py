@@ -1,11 +1,11 @@
 """Operations whose result depends, element by element, on the inputs' elements: y[i] = f(a[i], b[i]).
 
-Read each row as: name, forward, and for each input the rule that turns an incoming derivative `g` into the contribution g · ∂y/∂input. The Jacobian is
-diagonal, so the same rule serves reverse and forward mode. At kinks the rules give what PyTorch gives: relu, abs and sign take 0 at 0, `maximum` and
-`minimum` share ties evenly, `clamp` passes the gradient at its bounds.
+Read each row as: name, forward, and for each input the rule that turns an incoming derivative `g` into the contribution g · ∂y/∂input. The
+Jacobian is diagonal, so the same rule serves reverse and forward mode. At kinks the rules give what PyTorch gives: relu, abs and sign take
+0 at 0, `maximum` and `minimum` share ties evenly, `clamp` passes the gradient at its bounds.
 
-Poles and overflow give infinity or NaN without NumPy's warnings, as in PyTorch (`silently`). Only + − · on numbers that overflow, or on opposite infinities, still make
-NumPy warn: to silence the shortest operations would make them 5% slower. A backward pass is always silent.
+Poles and overflow give infinity or NaN without NumPy's warnings, as in PyTorch (`silently`). Only + − · on numbers that overflow, or on
+opposite infinities, still make NumPy warn: to silence the shortest operations would make them 5% slower. A backward pass is always silent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import operator
 from typing import Any
 
-from ..backend import copy_with_strides_of, divide_integers, erf_function, silently
+from ..backend import FAST_DTYPES, copy_with_strides_of, divide_integers, erf_function, silently
 from ..primitive import constant, elementwise, linear, primitive
 from .shape import sum_to
 
@@ -23,17 +23,31 @@ from .shape import sum_to
 add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, symbol="+")
 sub = elementwise("sub", lambda xp, a, b: a - b, lambda g: g, lambda g: -g, symbol="−")
 mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·")
-div = elementwise("div", lambda xp, a, b: silently.run(xp.true_divide, a, b), lambda g, b: g / b, lambda g, b, y: -g * y / b, promote="float", symbol="/")
+div = elementwise(
+    "div", lambda xp, a, b: silently.run(xp.true_divide, a, b), lambda g, b: g / b, lambda g, b, y: -g * y / b, promote="float", symbol="/"
+)
 neg = elementwise("neg", lambda xp, x: -x, lambda g: -g, symbol="−")
 reciprocal = elementwise("reciprocal", lambda xp, x: silently.run(xp.true_divide, 1, x), lambda g, y: -g * y * y, promote="float")
 floor_divide = elementwise(
-    "floor_divide", lambda xp, a, b: _whole(xp.floor_divide, a, b), lambda g: zeros_like(g), lambda g: zeros_like(g), symbol="//", real_only=True
+    "floor_divide",
+    lambda xp, a, b: _whole(xp.floor_divide, a, b),
+    lambda g: zeros_like(g),
+    lambda g: zeros_like(g),
+    symbol="//",
+    real_only=True,
 )
 remainder = elementwise(
-    "remainder", lambda xp, a, b: _whole(xp.remainder, a, b), lambda g: g, lambda g, a, b: -g * floor_divide(a, b), symbol="mod", real_only=True
+    "remainder",
+    lambda xp, a, b: _whole(xp.remainder, a, b),
+    lambda g: g,
+    lambda g, a, b: -g * floor_divide(a, b),
+    symbol="mod",
+    real_only=True,
 )
 fmod = elementwise("fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True)
-trunc_divide = elementwise("trunc_divide", lambda xp, a, b: _whole_quotient(xp, a, b), lambda g: zeros_like(g), lambda g: zeros_like(g), real_only=True)
+trunc_divide = elementwise(
+    "trunc_divide", lambda xp, a, b: _whole_quotient(xp, a, b), lambda g: zeros_like(g), lambda g: zeros_like(g), real_only=True
+)
 """a / b without its fraction; of integers an integer, exactly."""
 
 
@@ -71,7 +85,7 @@ power = elementwise(
 
 pow_ = elementwise(
     "pow",
-    lambda xp, a, b: silently.run(operator.pow, a, b),
+    lambda xp, a, b: _like(a if hasattr(a, "dtype") else b, silently.run(operator.pow, a, b)),
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     lambda g, a, b, y: where((a == 0) & _tames_logarithm(b), 0.0, g * (y * log(a))),
     symbol="^",
@@ -86,9 +100,10 @@ def _tames_logarithm(b: Any) -> Any:
     return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
 
 
-
 sqrt = elementwise("sqrt", lambda xp, x: silently.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float")
-rsqrt = elementwise("rsqrt", lambda xp, x: silently.run(xp.true_divide, 1, silently.run(xp.sqrt, x)), lambda g, y: -0.5 * g * power(y, n=3), promote="float")
+rsqrt = elementwise(
+    "rsqrt", lambda xp, x: silently.run(xp.true_divide, 1, silently.run(xp.sqrt, x)), lambda g, y: -0.5 * g * power(y, n=3), promote="float"
+)
 square = elementwise("square", lambda xp, x: silently.run(xp.multiply, x, x), lambda g, x: g * (2 * x))
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
@@ -129,9 +144,13 @@ sinh = elementwise("sinh", lambda xp, x: silently.run(xp.sinh, x), lambda g, x: 
 cosh = elementwise("cosh", lambda xp, x: silently.run(xp.cosh, x), lambda g, x: g * sinh(x), promote="float")
 tanh = elementwise("tanh", lambda xp, x: xp.tanh(x), lambda g, y: g * (1 - y * y), promote="float")
 asinh = elementwise("asinh", lambda xp, x: xp.arcsinh(x), lambda g, x: g * rsqrt(x * x + 1), promote="float", symbol="arsinh")
-acosh = elementwise("acosh", lambda xp, x: silently.run(xp.arccosh, x), lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), promote="float", symbol="arcosh")
+acosh = elementwise(
+    "acosh", lambda xp, x: silently.run(xp.arccosh, x), lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), promote="float", symbol="arcosh"
+)
 atanh = elementwise("atanh", lambda xp, x: silently.run(xp.arctanh, x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh")
-erf = elementwise("erf", lambda xp, x: erf_function(xp)(x), lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True)
+erf = elementwise(
+    "erf", lambda xp, x: erf_function(xp)(x), lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True
+)
 
 
 def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
@@ -179,9 +198,25 @@ clamp = elementwise(
     symbol="clamp",
     real_only=True,
 )
+
+
+def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
+    """Large choices against 0 (the derivative of relu, say) are made on the bits: 2 to 30 times faster, NaN and infinity included."""
+    for zero, kept in ((a, b), (b, a)):
+        if type(zero) is float and zero == 0 and getattr(kept, "size", 0) > 4000 and kept.shape == condition.shape:
+            if kept.dtype not in FAST_DTYPES:
+                break
+            integer = f"int{8 * kept.dtype.itemsize}"
+            mask = condition.view("int8")
+            bits = (mask - 1 if zero is a else -mask).astype(integer)  # -1, which is all ones, where `kept` stays
+            bits &= kept.view(integer)
+            return bits.view(kept.dtype)
+    return xp.where(condition, a, b)
+
+
 where = elementwise(
     "where",
-    lambda xp, condition, a, b: xp.where(condition, a, b),
+    _where,
     None,
     lambda g, condition: where(condition, g, 0.0),
     lambda g, condition: where(condition, 0.0, g),
@@ -209,8 +244,8 @@ trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" els
 round_ = elementwise("round", lambda xp, x, *, decimals: x.round(decimals), lambda g: zeros_like(g), real_only=True)
 
 # -------------------------------------------------------------------------------------------------------------- complex numbers
-# Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b. Where a real cotangent belongs to a complex
-# input, or a complex one to a real input, the engine's cast to the input's dtype is the transpose that is wanted.
+# Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b. Where a real cotangent belongs
+# to a complex input, or a complex one to a real input, the engine's cast to the input's dtype is the transpose that is wanted.
 
 
 def _abs_pull(g: Any, x: Any) -> Any:
@@ -244,9 +279,18 @@ def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
 
 
 abs_ = primitive("abs", lambda xp, x: xp.abs(x), [_abs_pull], [_abs_push], conjugates=True, symbol="abs")
-conj = primitive("conj", lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x, [lambda g: conj(g)], [lambda t: conj(t)], conjugates=True, view=True)
+conj = primitive(
+    "conj", lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x, [lambda g: conj(g)], [lambda t: conj(t)], conjugates=True, view=True
+)
 real = primitive("real", lambda xp, x: x.real, [lambda g: g], [lambda t: real(t)], conjugates=True, view=True)
-imag = primitive("imag", lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype), [lambda g: make_complex(zeros_like(g), g)], [lambda t: imag(t)], conjugates=True, view=True)
+imag = primitive(
+    "imag",
+    lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype),
+    [lambda g: make_complex(zeros_like(g), g)],
+    [lambda t: imag(t)],
+    conjugates=True,
+    view=True,
+)
 angle = primitive(
     "angle",
     lambda xp, x: xp.angle(x) if x.dtype.kind == "c" else _like(x, xp.where(x < 0, math.pi, xp.where(x == x, 0.0, x))),

@@ -15,7 +15,26 @@ from .elementwise import zeros_like
 def is_basic(index: Any) -> bool:
     """Whether the index selects a window (integers, slices, None, Ellipsis) and not a copy."""
     parts = index if isinstance(index, tuple) else (index,)
-    return all(p is None or p is Ellipsis or isinstance(p, slice | int) and not isinstance(p, bool) for p in parts)
+    return all(p is None or p is Ellipsis or (isinstance(p, slice | int) and not isinstance(p, bool)) for p in parts)
+
+
+def numbers_first(index: Any) -> tuple[Any, Any]:
+    """An index of numbers and arrays in two steps, as PyTorch takes it: the numbers (a basic index, None if there are none), then the rest.
+
+    To NumPy a number beside arrays is an array of its own, which is broadcast with them and may move the axes: x[1, :, [0, 2]] has shape
+    (2, n) there, (n, 2) here.
+    """
+    parts = index if isinstance(index, tuple) else (index,)
+    is_number = [isinstance(p, int) and not isinstance(p, bool) for p in parts]
+    if not any(is_number):
+        return None, index
+    numbers: list[Any] = []
+    for p, number in zip(parts, is_number, strict=True):
+        if number or p is Ellipsis:
+            numbers.append(p)
+        elif p is not None and not isinstance(p, bool):  # a mask of k axes stands for k slices
+            numbers.extend([slice(None)] * (p.ndim if getattr(p, "dtype", None) is not None and p.dtype.kind == "b" else 1))
+    return tuple(numbers), tuple(p for p, number in zip(parts, is_number, strict=True) if not number)
 
 
 def _window(xp: Any, x: Any, *, index: Any) -> Any:
@@ -132,4 +151,5 @@ scatter_view = primitive(
 )
 """x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base.
 
-order: the base's axes from the outermost in memory to the innermost. A cotangent may be laid out in another way, in which the same steps would copy."""
+order: the base's axes from the outermost in memory to the innermost. A cotangent may be laid out in another way, in which the same steps
+would copy."""

@@ -1,7 +1,7 @@
 """Products of matrices, the one bilinear operation that networks live on.
 
-For Y = A B with cotangent G the pulls are G Bᵀ and Aᵀ G, each summed over the batch axes that were broadcast. A one-dimensional operand counts as a row (left)
-or a column (right), as in NumPy.
+For Y = A B with cotangent G the pulls are G Bᵀ and Aᵀ G, each summed over the batch axes that were broadcast. A one-dimensional operand
+counts as a row (left) or a column (right), as in NumPy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
 
 
 def _matmul(xp: Any, a: Any, b: Any) -> Any:
-    return silently.run(a.dot, b) if a.ndim == 2 == b.ndim else silently.run(xp.matmul, a, b)  # the same product; dot takes half the time to start
+    return (
+        silently.run(a.dot, b) if a.ndim == 2 == b.ndim else silently.run(xp.matmul, a, b)
+    )  # the same product; dot takes half the time to start
 
 
 matmul = bilinear("matmul", _matmul, _left, _right, symbol="@")

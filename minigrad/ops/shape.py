@@ -1,4 +1,5 @@
-"""Operations that move elements without changing them. All are linear, so only the transpose is written; most return a window into the same memory.
+"""Operations that move elements without changing them. All are linear, so only the transpose is written; most return a window into the same
+memory.
 
 Broadcasting and summing are each other's transposes: what was copied forward is summed backward.
 """

@@ -1,7 +1,7 @@
 """The Trace: what a differentiation did, as plain data, and what can be asked of it without an engine.
 
-`schema` says what a well-formed Trace is, `replay` folds it to any step and checks its laws, `diff` finds where two Traces part, `text` prints it.
-The document is described in minigrad/design/0002-trace.md. Nothing here imports the engine: a Trace from anywhere will do.
+`schema` says what a well-formed Trace is, `replay` folds it to any step and checks its laws, `diff` finds where two Traces part, `text`
+prints it. The document is described in minigrad/design/0002-trace.md. Nothing here imports the engine: a Trace from anywhere will do.
 """
 
 from .diff import Divergence, first_divergence

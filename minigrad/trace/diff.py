@@ -1,13 +1,14 @@
 """Where two Traces part: the first step at which a student's engine does something else than the reference.
 
-Nodes are matched by their order of birth within their kind (first input to first input, first operation to first operation), so labels may differ. The
-comparison is by what was computed, in the order of the reference: a different legal order of the backward pass is not a difference, a different
-value is. Where both Traces tell what was sent along an edge, that is compared first: it names the operation whose rule is wrong, while the sums
-only show where the damage arrives.
+Nodes are matched by their order of birth within their kind (first input to first input, first operation to first operation), so labels
+may differ. The comparison is by what was computed, in the order of the reference: a different legal order of the backward pass is not a
+difference, a different value is. Where both Traces tell what was sent along an edge, that is compared first: it names the operation whose
+rule is wrong, while the sums only show where the damage arrives.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,9 @@ _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in the reference; step: index into the reference's steps (or None);
-    expected, got: values; say: a sentence for people; edge: the reference's edge along which a wrong contribution was sent, or None."""
+    """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in the reference; step: index into the
+    reference's steps (or None); expected, got: values; say: a sentence for people; edge: the reference's edge along which a wrong
+    contribution was sent, or None."""
 
     kind: str
     node: str | None
@@ -47,14 +49,14 @@ def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: f
     final = state_at(reference, len(reference["steps"])).cells
     their_parts, parts = _contributions(other), _contributions(reference)
     last_write = {(node, column): i for i, s in enumerate(reference["steps"]) for node, column, _ in s["writes"]}
-    agree = lambda a, b: _agree(a, b, rtol, atol)
+    agree = functools.partial(_agree, rtol=rtol, atol=atol)
     for i, step in enumerate(reference["steps"]):
-        column = _EDGE_COLUMNS.get(step["phase"])
-        for part in step.get("contribs", []) if column else []:
-            got = their_parts.get((column, edge_twin[part["edge"]]))
+        sent_in = _EDGE_COLUMNS.get(step["phase"])
+        for part in step.get("contribs", []) if sent_in else []:
+            got = their_parts.get((str(sent_in), edge_twin[part["edge"]]))
             if got is not None and not agree(part["product"], got["product"]):
                 say = _wrong_part(reference, step, part, got, agree)
-                return Divergence("value", step["node"], column, i, part["product"], got["product"], say, part["edge"])
+                return Divergence("value", step["node"], sent_in, i, part["product"], got["product"], say, part["edge"])
         for node, column, _ in step["writes"]:
             if last_write[node, column] != i:
                 continue  # a partial sum: the complete one is compared
@@ -91,7 +93,8 @@ def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str
     say = f"{sender} should send {number(part['product'])} to the {mode} of {receiver}, but sends {number(got['product'])}"
     if not agree(part["upstream"], got["upstream"]):
         complete = " when it is complete" if mode == "adjoint" else ""
-        return f"{say}: the {mode} of {sender} that it starts from should be {number(part['upstream'])}{complete}, but is {number(got['upstream'])}."
+        start = f"the {mode} of {sender} that it starts from should be {number(part['upstream'])}{complete}"
+        return f"{say}: {start}, but is {number(got['upstream'])}."
     return f"{say}. The sign is wrong." if agree(_negative(part["product"]), got["product"]) else f"{say}."
 
 
@@ -133,7 +136,9 @@ def _structure(a: Trace, b: Trace) -> Divergence | None:
     for m, n in zip(ours, theirs, strict=False):
         if m.get("op") != n.get("op"):
             made, is_made = m.get("op") or "the user", n.get("op") or "the user"
-            return Divergence("structure", m["id"], None, None, m.get("op"), n.get("op"), f"{m['id']} should be made by {made}, but is made by {is_made}.")
+            return Divergence(
+                "structure", m["id"], None, None, m.get("op"), n.get("op"), f"{m['id']} should be made by {made}, but is made by {is_made}."
+            )
         wanted, found = our_sources[m["id"]], their_sources[n["id"]]
         if [twin.get(s) for s in wanted] != found:
             say = f"{m['id']} should be made from {_listed(wanted)}, but is made from {_listed(found)}."

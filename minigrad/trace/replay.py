@@ -111,22 +111,23 @@ def _sums_of_tangents(trace: Trace, tolerance: float) -> list[str]:
 
 
 def _first_mismatch(written: Any, parts: list[Any], tolerance: float) -> tuple[float, float] | None:
-    """The first element of a value that is not the sum of those of its parts, and that sum; None too where some elements are not in the Trace."""
+    """The first element of a value that is not the sum of its parts, and that sum; None too if the Trace does not tell them all."""
     total, flats = numbers(written), [numbers(p) for p in parts]
-    if total is None or any(f is None for f in flats):
+    if total is None or any(f is None or len(f) != len(total) for f in flats):
         return None
     for i, t in enumerate(total):
-        terms = [f[i] if len(f) == len(total) else f[0] for f in flats if f]
+        terms = [f[i] for f in flats if f is not None]
         if not _close(t, sum(terms), max((abs(x) for x in terms), default=0.0), tolerance):
             return t, sum(terms)
     return None
 
 
 def cut_sums(trace: Trace) -> list[float] | None:
-    """For each prefix of the nodes that holds all inputs, the sum over the edges that leave it of contribution · tangent (outputs inside add seed · tangent).
+    """For each prefix of the nodes that holds all inputs, the sum over the edges that leave it of contribution · tangent (outputs inside
+    add seed · tangent).
 
-    None if the Trace lacks one of the modes, holds values known only by a summary, or an adjoint was replaced by a hook: then there is nothing to compare.
-    Every sum is exact before it is rounded once, and takes time in proportion to the edges, not to edges times cuts.
+    None if the Trace lacks one of the modes, holds values known only by a summary, or an adjoint was replaced by a hook: then there is
+    nothing to compare. Every sum is exact before it is rounded once, and takes time in proportion to the edges, not to edges times cuts.
     """
     seeds = trace["seed"]
     if not seeds.get("adjoints") or not seeds.get("tangents"):
@@ -146,7 +147,11 @@ def cut_sums(trace: Trace) -> list[float] | None:
     order = {n["id"]: i for i, n in enumerate(trace["nodes"])}
     count = len(order)
     crossing: list[tuple[int, int, Any, Any]] = []  # counts for the prefixes of sizes first + 1 … last
-    crossing += [(order[e["src"]], order[e["dst"]], sent[e["id"]], tangents[e["src"]]) for e in trace["edges"] if e["id"] in sent and e["src"] in tangents]
+    crossing += [
+        (order[e["src"]], order[e["dst"]], sent[e["id"]], tangents[e["src"]])
+        for e in trace["edges"]
+        if e["id"] in sent and e["src"] in tangents
+    ]
     crossing += [(order[node], count, seed, tangents[node]) for node, seed in seeds["adjoints"].items() if node in tangents]
     change, broken = [0] * (count + 1), [0] * (count + 1)
     for first, last, a, b in crossing:
@@ -184,5 +189,6 @@ def _cuts(trace: Trace, tolerance: float) -> list[str]:
     scale = max(abs(s) for s in sums)
     for i, s in enumerate(sums):
         if not _close(s, sums[-1], scale, tolerance):
-            return [f"the cut after node {len(trace['nodes']) - len(sums) + i + 1} carries {s}, the output {sums[-1]}: forward and reverse mode disagree there."]
+            place = len(trace["nodes"]) - len(sums) + i + 1
+            return [f"the cut after node {place} carries {s}, the output {sums[-1]}: forward and reverse mode disagree there."]
     return []

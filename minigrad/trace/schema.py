@@ -1,7 +1,7 @@
 """What a well-formed `minigrad.trace/1` document is, and a validator whose complaints name the place.
 
-The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a contribution travels along an edge of the node that it is for, a
-step reads only what an earlier step wrote, a column exists exactly if some step wrote into it.
+The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a contribution travels along an edge of the node that
+it is for, a step reads only what an earlier step wrote, a column exists exactly if some step wrote into it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _columns(trace: Trace) -> list[str]:
         key = _field(column, "key", lambda v: _in(v, COLUMNS), where, f"one of {COLUMNS}")
         _need(key not in keys, f"{where}.key", f"is used twice: {key!r}")
         _field(column, "label", _text, where, "a text")
-        _field(column, "phase", lambda v: v == COLUMN_PHASES[key], where, COLUMN_PHASES[key])
+        _field(column, "phase", lambda v, wanted=COLUMN_PHASES[key]: v == wanted, where, COLUMN_PHASES[key])  # type: ignore[misc]
         keys.append(key)
     return keys
 
@@ -164,7 +164,9 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         for e in _field(step, "edges", _list, where, "a list of edge ids"):
             _need(_in(e, edges), f"{where}.edges", f"names no edge: {e!r}")
         for cell in _field(step, "reads", _list, where, "a list of [node, column]"):
-            _need(_list(cell) and len(cell) == 2 and all(map(_text, cell)), f"{where}.reads", f"must hold [node, column], got {_shown(cell)}")
+            _need(
+                _list(cell) and len(cell) == 2 and all(map(_text, cell)), f"{where}.reads", f"must hold [node, column], got {_shown(cell)}"
+            )
             _need(tuple(cell) in written, f"{where}.reads", f"reads {cell[0]} ({cell[1]}) before it was written")
         for cell in _field(step, "writes", _list, where, "a list of [node, column, value]"):
             _need(_list(cell) and len(cell) == 3, f"{where}.writes", f"must hold [node, column, value], got {_shown(cell)}")
@@ -172,7 +174,9 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
             _value(cell[2], f"{where}.writes")
         written.update((cell[0], cell[1]) for cell in step["writes"])
         for key in ("add", "free"):
-            _need(_list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])), f"{where}.{key}", "must be a list of node ids")
+            _need(
+                _list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])), f"{where}.{key}", "must be a list of node ids"
+            )
         _need("line" not in step or (_count(step["line"]) and step["line"] >= 1), f"{where}.line", "must be a line number from 1")
         _contributions(step, where, edges)
     for key in columns:
@@ -184,7 +188,9 @@ def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> N
         place = f"{where}.contribs[{j}]"
         edge = edges[_field(part, "edge", lambda v: _in(v, edges), place, "an edge's id")]
         end = "dst" if step["phase"] == "tangent" else "src"
-        _need(edge[end] == step["node"], f"{place}.edge", f"{edge['id']} does not lead {'to' if end == 'dst' else 'back to'} {step['node']}")
+        _need(
+            edge[end] == step["node"], f"{place}.edge", f"{edge['id']} does not lead {'to' if end == 'dst' else 'back to'} {step['node']}"
+        )
         for key in ("upstream", "product"):
             _need(key in part, f"{place}.{key}", "must be present")
         for key in ("local", "upstream", "product", "before", "after"):
@@ -199,7 +205,11 @@ def _value(value: Any, where: str) -> None:
             _field(value, "dtype", _text, where, "a text")
             size = math.prod(value["shape"])
             sample = _field(value, "sample", _list, where, "a list of the first elements")
-            _need(len(sample) == min(size, SAMPLE), f"{where}.sample", f"must hold {min(size, SAMPLE)} of the {size} elements, got {len(sample)}")
+            _need(
+                len(sample) == min(size, SAMPLE),
+                f"{where}.sample",
+                f"must hold {min(size, SAMPLE)} of the {size} elements, got {len(sample)}",
+            )
             for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
                 _need(not (isinstance(v, dict) and "shape" in v), where, "an array's elements must be numbers")
                 _value(v, where)

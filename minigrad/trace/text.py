@@ -1,6 +1,7 @@
 """A Trace as plain text: the tables that a terminal, a screen reader, or a diff can read.
 
-The forward table goes from the inputs to the output, a row a node; the reverse table lists the contributions in the order in which the engine made them.
+The forward table goes from the inputs to the output, a row a node; the reverse table lists the contributions in the order in which the
+engine made them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = f"√({text_of(token['of'])})"
         else:
             piece = token["text"]
-        if kind == "op" and piece in "+−·/=×@→≈<>≤≥≠" or piece == "+=":
+        if (kind == "op" and piece in "+−·/=×@→≈<>≤≥≠") or piece == "+=":
             piece = f" {piece} "
         elif kind == "op" and piece == ",":
             piece = ", "

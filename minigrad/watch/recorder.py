@@ -1,12 +1,12 @@
 """The observer that writes the Trace: it watches the real engine and notes, as plain data, what it did.
 
-Each operation that the traced function runs becomes a node, its operands edges, its value a step; where the result carries a tangent a second step
-follows. In the reverse pass each contribution becomes a step. Only the local derivative ∂y/∂x of a step, which the engine never needs by itself, is
-obtained by asking the operation's own rule once more with g = 1.
+Each operation that the traced function runs becomes a node, its operands edges, its value a step; where the result carries a tangent a
+second step follows. In the reverse pass each contribution becomes a step. Only the local derivative ∂y/∂x of a step, which the engine
+never needs by itself, is obtained by asking the operation's own rule once more with g = 1.
 
-Which events count? Operations *inside* an operation (the arithmetic of a rule, the body of a Function) are part of it. If the traced function itself
-differentiates, what runs inside its backward pass or its forward mode is computed like anything else and shown, with the stage "backward" or "jvp".
-The recorder never guesses: a value that it did not see being made is refused, not drawn as a constant.
+Which events count? Operations *inside* an operation (the arithmetic of a rule, the body of a Function) are part of it. If the traced
+function itself differentiates, what runs inside its backward pass or its forward mode is computed like anything else and shown, with the
+stage "backward" or "jvp". The recorder never guesses: a value that it did not see being made is refused, not drawn as a constant.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class _Call:
         self.names: list[str] = []  # of the results, once noted
         self.span: list[int] | None = None
         self.variable: tuple[FrameType, str] | None = None
-        self.stage, self.of = "primal", None
+        self.stage = "primal"
+        self.of: str | None = None
 
 
 class _Innermost(threading.local):
@@ -224,8 +225,12 @@ class Recorder:
         self._adjoint[name] = seed
         self._step("seed", name, [], [], [[name, "g", _value(seed)]], *words.seeded(name, "bar", seed))
 
-    def _step(self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: list[Any], say: str, **more: Any) -> None:
-        self.steps.append({"phase": phase, "node": node, "edges": edges, "reads": reads, "writes": writes, "formula": formula, "say": say, **more})
+    def _step(
+        self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: list[Any], say: str, **more: Any
+    ) -> None:
+        self.steps.append(
+            {"phase": phase, "node": node, "edges": edges, "reads": reads, "writes": writes, "formula": formula, "say": say, **more}
+        )
 
     # ------------------------------------------------------------------------------------------------------------- events
 
@@ -398,14 +403,19 @@ class Recorder:
             part = parts[slot] if index is None or parts[slot] is None else parts[slot][index]
             if part is None:
                 continue
+            if tuple(part.shape) != out.shape:  # one tangent for many elements
+                with unwatched():
+                    part = primitive.registry["broadcast_to"](part, shape=out.shape)
             local = locals_[slot]
             entry = {"edge": self._into[name][slot]["id"], "upstream": _value(upstream.array), "product": _value(_raw(part))}
             if local is not None:
                 entry["local"] = _value(local)
             contribs.append(entry)
-            terms.append((source, local, upstream.array))
+            terms.append((str(source), local, upstream.array))
         formula, say = words.pushed(name, terms, tangent.array)
-        self._step("tangent", name, [c["edge"] for c in contribs], reads, [[name, "d", _value(tangent.array)]], formula, say, contribs=contribs)
+        self._step(
+            "tangent", name, [c["edge"] for c in contribs], reads, [[name, "d", _value(tangent.array)]], formula, say, contribs=contribs
+        )
 
     def _assign(self, call: _Call | None, target: Tensor, value: Tensor) -> None:
         """An in-place operation has written: from now on the target (or the tensor that it looks into) stands for the new value."""
@@ -431,7 +441,9 @@ class Recorder:
         if several is None:
             name = self._by_node.get(node)
             if name is None and node.born > self._birth:
-                raise AutogradError(f"trace: the reverse pass met {node!r}, which was made by the traced function in a way that is hidden from the Trace.")
+                raise AutogradError(
+                    f"trace: the reverse pass met {node!r}, which was made by the traced function in a way that is hidden from the Trace."
+                )
             if name is None or self._by_id[name]["kind"] == "param":
                 self._outside(event.result)
                 return
@@ -469,7 +481,9 @@ class Recorder:
         formula, say = words.pulled([(name, g) for name, g in upstream], target, local, c, before, after, summed)
         reads = [[name, "g"] for name, _ in upstream] + ([[target, "g"]] if before is not None else [])
         more = {"contribs": contribs} if contribs else {}
-        self._step("adjoint" if before is None else "accumulate", target, edges, reads, [[target, "g", _value(after)]], formula, say, **more)
+        self._step(
+            "adjoint" if before is None else "accumulate", target, edges, reads, [[target, "g", _value(after)]], formula, say, **more
+        )
 
     def _broadcast(self, edge: str) -> bool:
         """Whether an edge carries one value to many places, by an element-by-element operation."""

@@ -1,8 +1,9 @@
-"""Which part of the user's source called an operation (line and columns of the exact sub-expression), and to which variable its result was given.
+"""Which part of the user's source called an operation (line and columns of the exact sub-expression), and to which variable its result
+was given.
 
-Python 3.11 keeps, for every instruction, the source range it came from (`code.co_positions`). The tracer asks for the instruction that is running in the
-traced function. It works in notebook cells too, because IPython registers each cell's text. Where the text cannot be had (functions made by `exec`,
-built-in ones), or is not that of the function, there are no spans; nothing else changes.
+Python 3.11 keeps, for every instruction, the source range it came from (`code.co_positions`). The tracer asks for the instruction that is
+running in the traced function. It works in notebook cells too, because IPython registers each cell's text. Where the text cannot be had
+(functions made by `exec`, built-in ones), or is not that of the function, there are no spans; nothing else changes.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def _code_of(f: Any) -> CodeType | None:
     while isinstance(f, functools.partial):
         f = f.func
     f = inspect.unwrap(f)
-    code = getattr(f, "__code__", None) or getattr(getattr(type(f), "__call__", None), "__code__", None)
+    code = getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None)
     return code if isinstance(code, CodeType) else None
 
 
@@ -116,7 +117,8 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def _definition(code: CodeType) -> tuple[list[str], Function] | None:
-    """The lines of the file that `code` came from and its definition there; None if there is no such file, or the file says something else."""
+    """The lines of the file that `code` came from and its definition there; None if there is no such file, or the file says something
+    else."""
     try:
         lines, _ = inspect.findsource(code)
         tree = _parsed("".join(lines))
@@ -125,10 +127,14 @@ def _definition(code: CodeType) -> tuple[list[str], Function] | None:
     candidates = [n for n in ast.walk(tree) if isinstance(n, Function) and _first_line(n) == code.co_firstlineno and _fits(n, code)]
     if len(candidates) > 1:  # several lambdas on one line: the one whose body holds the code's instructions
         ranges = [p for p in code.co_positions() if None not in p and p[3] != 0]
-        inside = lambda n, p: (n.lineno, n.col_offset) <= (p[0], p[2]) and (p[1], p[3]) <= (n.end_lineno, n.end_col_offset)
-        candidates = [n for n in candidates if isinstance(n, ast.Lambda) and all(inside(n.body, p) for p in ranges)]
+        candidates = [n for n in candidates if isinstance(n, ast.Lambda) and all(_contains(n.body, p) for p in ranges)]
         candidates.sort(key=lambda n: (n.lineno, n.col_offset))  # of lambdas inside one another the innermost
     return (lines, candidates[-1]) if candidates else None
+
+
+def _contains(node: ast.expr, found: Any) -> bool:
+    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    return start <= (found[0], found[2]) and (found[1], found[3]) <= end
 
 
 @functools.lru_cache(maxsize=8)

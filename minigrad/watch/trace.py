@@ -1,7 +1,7 @@
 """From a function to its Trace: run it once under observation, differentiate it, and return what the engine did as plain data.
 
-`trace_function(f, 2.0, 5.0)` runs f (forward mode alongside if asked), then the reverse pass, and returns a `minigrad.trace/1` document. Nothing is
-differentiated here: values, tangents and cotangents are those that the engine computed (recorder.py notes them).
+`trace_function(f, 2.0, 5.0)` runs f (forward mode alongside if asked), then the reverse pass, and returns a `minigrad.trace/1` document.
+Nothing is differentiated here: values, tangents and cotangents are those that the engine computed (recorder.py notes them).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ def trace_function(
 ) -> Trace:
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
-    args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their dtype; values only: f gets fresh tensors);
-    mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints) or "both";
-    tangents: the forward seed, one value per argument or a mapping from argument names (default: 1 for the first argument, 0 for the others);
-    names: of the arguments (default: f's parameter names); source: the text to show (default: f's own source, where Python can find it).
-    f must return one tensor (or number), which must be a single real number if adjoints are asked for.
-    Raises ValueError for an unknown mode, names or a seed that do not fit, NonScalarError, TypeError for another kind of result, AutogradError where
-    f does something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself raises passes through untouched.
+    args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their dtype; f gets fresh tensors).
+    mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints) or "both".
+    tangents: the forward seed, one value per argument or a mapping from argument names (default: 1 for the first, 0 for the others).
+    names: of the arguments (default: f's parameter names); source: the text to show (default: f's own, where Python can find it).
+
+    f must return one tensor (or number), which must be a single real number if adjoints are asked for. Raises ValueError for an unknown
+    mode, and for names or a seed that do not fit; NonScalarError; TypeError for another kind of result; AutogradError where f does
+    something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself raises passes through untouched.
     """
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
@@ -69,8 +70,16 @@ def _result(out: Any) -> Tensor:
         return out
     if isinstance(out, numbers.Number):
         return _input(out)
-    what = f"a {type(out).__name__} of {len(out)}" if isinstance(out, list | tuple | dict) else "nothing" if out is None else type(out).__name__
-    raise TypeError(f"trace: the function must return one tensor, but returned {what}. Trace one result at a time, for instance lambda *x: f(*x)[0].")
+    what = (
+        f"a {type(out).__name__} of {len(out)}"
+        if isinstance(out, list | tuple | dict)
+        else "nothing"
+        if out is None
+        else type(out).__name__
+    )
+    raise TypeError(
+        f"trace: the function must return one tensor, but returned {what}. Trace one result at a time, for instance lambda *x: f(*x)[0]."
+    )
 
 
 def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
@@ -84,7 +93,9 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
             f"trace: the function returned {out.dtype}, which has no derivative; trace with mode='primal', or return a floating dtype."
         )
     if out.dtype.kind == "c":
-        raise NonScalarError("trace: the function returned a complex number; a gradient is defined for real results only. Return .real or .abs().")
+        raise NonScalarError(
+            "trace: the function returned a complex number; a gradient is defined for real results only. Return .real or .abs()."
+        )
     node = history(out)
     seed = wrap(backend.ones(out.shape, out.dtype, out.array))
     recorder.seed_adjoint(seed.array)

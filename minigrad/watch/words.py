@@ -206,9 +206,7 @@ def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens,
     return formula, f"The tangent of {name} is {number(value(result))}, by the Function's own rule."
 
 
-def pulled(
-    upstream: list[tuple[str, Any]], target: str, local: Any, c: Any, before: Any, after: Any, summed: bool
-) -> tuple[Tokens, str]:
+def pulled(upstream: list[tuple[str, Any]], target: str, local: Any, c: Any, before: Any, after: Any, summed: bool) -> tuple[Tokens, str]:
     """A contribution carried back to an operand, and the sum so far.
 
     upstream: the results that send, with their adjoints; summed: the operand was used for many elements, whose contributions are added up.
@@ -239,5 +237,6 @@ def replaced(name: str, g: Any) -> tuple[Tokens, str]:
 
 def from_outside(target: str, c: Any, after: Any) -> tuple[Tokens, str]:
     """A contribution along a path that was computed before the traced function ran."""
-    say = f"{target} also receives {number(value(c))} along what was computed before the function ran; its adjoint is now {number(value(after))}."
+    say = f"{target} also receives {number(value(c))} along what was computed before the function ran"
+    say += f"; its adjoint is now {number(value(after))}."
     return [symbol(target, "bar", "g"), op("+="), num(c, "g")], say

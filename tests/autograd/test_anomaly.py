@@ -168,6 +168,20 @@ def test_code_of_a_notebook_cell_is_shown():
     assert "^^^^^^^^" in note, "the expression is marked"
 
 
+def test_what_a_notebook_runs_its_cells_with_is_left_out():
+    space = {"__name__": "IPython.core.interactiveshell"}
+    exec("def run_code(f):\n    return f()\ndef elsewhere(f):\n    return run_code(f)\n", space)
+
+    def cell():
+        x = mg.tensor(0.0, requires_grad=True)
+        (x.sqrt() * 0).backward()
+
+    with autograd.detect_anomaly(), pytest.raises(RuntimeError) as caught:
+        space["elsewhere"](cell)
+    note = caught.value.__notes__[0]
+    assert "in cell" in note and "elsewhere" not in note and "pytest" not in note
+
+
 def test_set_detect_anomaly_as_a_function_and_as_a_context():
     assert not is_anomaly_enabled()
     autograd.set_detect_anomaly(True)

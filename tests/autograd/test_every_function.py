@@ -1,6 +1,8 @@
-"""gradcheck and gradgradcheck of every differentiable public function, in float64 and (where it means something) complex128, with PyTorch's gradients as the oracle.
+"""gradcheck and gradgradcheck of every differentiable public function, in float64 and (where it means something) complex128, with PyTorch's
+gradients as the oracle.
 
-The table `CALLS` names each function of `minigrad.functions` once or more; `WITHOUT_DERIVATIVE` names the rest; a test compares both with `__all__`.
+The table `CALLS` names each function of `minigrad.functions` once or more; `WITHOUT_DERIVATIVE` names the rest; a test compares both with
+`__all__`.
 """
 
 from collections.abc import Callable
@@ -13,17 +15,24 @@ import pytest
 import minigrad as mg
 from minigrad.autograd import gradcheck, gradgradcheck
 
-WITHOUT_DERIVATIVE = set(
-    """
-    all allclose any arange argmax argmin eq equal eye from_numpy full full_like ge greater greater_equal gt is_tensor isfinite isinf isnan le less less_equal
-    linspace logical_and logical_not logical_or logical_xor lt manual_seed ne numel ones ones_like rand rand_like randint randn randn_like random_state result_type
-    set_random_state tensor zeros zeros_like
-    """.split()
-)
+CONSTANT = """
+    all allclose any arange argmax argmin eq equal eye from_numpy full full_like ge greater greater_equal gt is_tensor isfinite isinf isnan
+    le less less_equal linspace logical_and logical_not logical_or logical_xor lt manual_seed ne numel ones ones_like rand rand_like randint
+    randn randn_like random_state result_type set_random_state tensor zeros zeros_like
+"""
+WITHOUT_DERIVATIVE = set(CONSTANT.split())
 """They make tensors, or answer questions."""
 
 SAME = {
-    **{"arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "arctan2": "atan2"},
+    **{
+        "arccos": "acos",
+        "arccosh": "acosh",
+        "arcsin": "asin",
+        "arcsinh": "asinh",
+        "arctan": "atan",
+        "arctanh": "atanh",
+        "arctan2": "atan2",
+    },
     **{"absolute": "abs", "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "clip": "clamp"},
     **{"concat": "cat", "concatenate": "cat", "swapaxes": "transpose", "swapdims": "transpose"},
 }
@@ -41,7 +50,9 @@ INTERVALS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One way of calling a public function: `run(library, *tensors)`, with inputs of these shapes from this interval; `kinds`: "r" real, "c" complex."""
+    """One way of calling a public function: `run(library, *tensors)`, with inputs of these shapes from this interval; `kinds`: "r" real,
+    "c" complex.
+    """
 
     name: str
     run: Callable[..., Any]
@@ -72,8 +83,11 @@ def unary(names: str, domain: str = "real", kinds: str = "rc", **more: Any) -> l
 
 
 def binary(names: str, domain: str = "real", kinds: str = "rc", **more: Any) -> list[Call]:
-    """Each with operands that broadcast, the second of fewer dimensions, and with a Python number on either side."""
-    both = [Call(n, lambda lib, a, b, n=n: getattr(lib, n)(a, b), ((2, 1, 3), (2, 1)), domain, kinds, "broadcast", **more) for n in names.split()]
+    """Each with operands that broadcast in several dimensions, and with one of no dimension."""
+    both = [
+        Call(n, lambda lib, a, b, n=n: getattr(lib, n)(a, b), ((2, 1, 3), (2, 1)), domain, kinds, "broadcast", **more)
+        for n in names.split()
+    ]
     return both + [Call(n, lambda lib, a, b, n=n: getattr(lib, n)(a, b), ((), (3,)), domain, kinds, "0-d", **more) for n in names.split()]
 
 
@@ -96,7 +110,14 @@ CALLS = [
     Call("add", lambda lib, x: lib.add(x, 2.5) + (1.5 + x), note="numbers"),
     Call("mul", lambda lib, x: lib.mul(x, 2j) + 3 * x, kinds="c", note="numbers"),
     Call("div", lambda lib, x: lib.div(x, 2.5) + 1 / x, note="numbers"),
-    Call("div", lambda lib, a, b: lib.div(a, b, rounding_mode="floor") + lib.div(a, b, rounding_mode="trunc"), ((3,), (3,)), "large", "r", "rounded"),
+    Call(
+        "div",
+        lambda lib, a, b: lib.div(a, b, rounding_mode="floor") + lib.div(a, b, rounding_mode="trunc"),
+        ((3,), (3,)),
+        "large",
+        "r",
+        "rounded",
+    ),
     Call("mul", lambda lib, x, z: lib.mul(x, z) + lib.div(x, z) + lib.sub(x, z), ((2, 3), (3,)), kinds="m", note="mixed"),
     *binary("atan2 logaddexp", kinds="r"),
     *binary("fmod remainder", "large", kinds="r"),
@@ -114,7 +135,12 @@ CALLS = [
     Call("clamp", lambda lib, x: lib.clamp(x, -1.0, 1.0), domain="between", kinds="r"),
     Call("clamp", lambda lib, x: lib.clamp(x, min=0.0) + lib.clamp(x, max=0.9), domain="between", kinds="r", note="one bound"),
     Call("clamp", lambda lib, x, a: lib.clamp(x, a - 5, a + 0.1), ((2, 3), (3,)), "between", "r", "tensors", False),
-    *[Call(f, lambda lib, x, f=f, d=d, k=k: getattr(lib, f)(x, d, keepdim=k), ((2, 3, 2),), note=f"{d}, {k}") for f in ("sum", "mean") for d in (0, (0, -1)) for k in (False, True)],
+    *[
+        Call(f, lambda lib, x, f=f, d=d, k=k: getattr(lib, f)(x, d, keepdim=k), ((2, 3, 2),), note=f"{d}, {k}")
+        for f in ("sum", "mean")
+        for d in (0, (0, -1))
+        for k in (False, True)
+    ],
     *[Call(f, lambda lib, x, f=f: getattr(lib, f)(x), note="all") for f in ("sum", "mean")],
     *[Call(f, lambda lib, x, f=f: getattr(lib, f)(x, dim=1), kinds="r") for f in ("amax", "amin")],
     *[Call(f, lambda lib, x, f=f: getattr(lib, f)(x, dim=(0, 1), keepdim=True), kinds="r", note="two axes") for f in ("amax", "amin")],
@@ -136,7 +162,16 @@ CALLS = [
     Call("stack", lambda lib, a, b: lib.stack([a, b], dim=-1), ((2, 3), (2, 3))),
     *[
         Call("matmul", lambda lib, a, b: lib.matmul(a, b), (a, b), note=f"{a} @ {b}")
-        for a, b in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((2, 1, 2, 3), (3, 3, 2)), ((2, 2, 3), (3,)), ((3,), (2, 3, 2)), ((2, 2, 3), (3, 2))]
+        for a, b in [
+            ((3,), (3,)),
+            ((2, 3), (3,)),
+            ((3,), (3, 2)),
+            ((2, 3), (3, 2)),
+            ((2, 1, 2, 3), (3, 3, 2)),
+            ((2, 2, 3), (3,)),
+            ((3,), (2, 3, 2)),
+            ((2, 2, 3), (3, 2)),
+        ]
     ],
     Call("matmul", lambda lib, x, z: lib.matmul(x, z), ((2, 3), (3, 2)), kinds="m", note="mixed", oracle=False),
     Call("getitem", lambda lib, x: x[1, ::2], ((2, 3),)),

@@ -1,4 +1,7 @@
-"""`Function`: every promise of its interface, and every way of breaking it, with the text that a user reads. PyTorch is the oracle for values and for what is an error."""
+"""`Function`: every promise of its interface, and every way of breaking it, with the text that a user reads.
+
+PyTorch is the oracle for values and for what is an error.
+"""
 
 import gc
 import weakref
@@ -164,7 +167,9 @@ def test_arguments_that_are_not_tensors_pass_through() -> None:
 
 
 def test_keyword_arguments_take_their_place() -> None:
-    scale = function(lambda ctx, x, factor=2, *, shift=0: (setattr(ctx, "factor", factor), x * factor + shift)[1], lambda ctx, g: (g * ctx.factor, None))
+    scale = function(
+        lambda ctx, x, factor=2, *, shift=0: (setattr(ctx, "factor", factor), x * factor + shift)[1], lambda ctx, g: (g * ctx.factor, None)
+    )
     x = leaf(1.0)
     y = scale.apply(factor=5, x=x, shift=1)
     assert y.tolist() == [6.0]
@@ -269,7 +274,11 @@ def test_gradient_of_a_wrong_shape(shape) -> None:
 
 
 def test_gradient_that_the_argument_broadcasts_to_is_summed() -> None:
-    x, row, number = leaf(1.0, 2.0), mg.ones(1, 3, dtype=mg.float64, requires_grad=True), mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    x, row, number = (
+        leaf(1.0, 2.0),
+        mg.ones(1, 3, dtype=mg.float64, requires_grad=True),
+        mg.tensor(2.0, dtype=mg.float64, requires_grad=True),
+    )
     f = function(lambda ctx, x, row, number: x.sum() * row.sum() * number, lambda ctx, g: (mg.ones(5, 2), mg.ones(4, 3), mg.ones(7)))
     gs = grad(f.apply(x, row, number), [x, row, number])
     assert [g.tolist() for g in gs] == [[5.0, 5.0], [[4.0, 4.0, 4.0]], 7.0]
@@ -314,7 +323,9 @@ def test_returned_gradients_never_share_memory() -> None:
     both = a * 1
     (g,) = grad((f.apply(both, both, both) * 1 + both).sum(), both)  # contributions are added up, in nobody's memory but the engine's
     assert g.tolist() == [12.0, 12.0]
-    assert kept.tolist() == [5.0, 5.0]
+    for g in (*grad(f.apply(a, b, c), a, seed), *grad(f.apply(a, b, c), [a, b, c], seed)):
+        g.mul_(100)
+    assert (kept.tolist(), seed.tolist()) == ([5.0, 5.0], [1.0, 2.0])
 
 
 def test_backward_may_not_overwrite_its_incoming_gradient() -> None:
@@ -658,7 +669,10 @@ def test_saved_input_modified_in_place() -> None:
     b = x * 1
     y = Square.apply(b)
     b.add_(1)
-    with pytest.raises(InPlaceError, match=r"Square\.backward needs saved tensor 0 .*shape \(2,\), dtype float64\) as it was at version 0.*version 1.*clone"):
+    with pytest.raises(
+        InPlaceError,
+        match=r"Square\.backward needs saved tensor 0 .*shape \(2,\), dtype float64\) as it was at version 0.*version 1.*clone",
+    ):
         y.sum().backward()
 
 
@@ -770,6 +784,19 @@ def test_once_differentiable() -> None:
         mg.func.grad(lambda x: mg.func.grad(lambda x: Sine.apply(x).sum())(x).sum())(x.detach())
 
 
+def test_once_differentiable_in_forward_mode() -> None:
+    f = function(
+        lambda ctx, x: (ctx.save_for_backward(x), x**3)[1],
+        once_differentiable(lambda ctx, g: mg.tensor(3 * ctx.saved_tensors[0].detach().numpy() ** 2 * g.detach().numpy())),
+        "Cube",
+        jvp=lambda ctx, t: 3 * ctx.saved_tensors[0] ** 2 * t,
+    )
+    x, v = leaf(2.0).detach(), mg.ones(1, dtype=mg.float64)
+    assert mg.func.jvp(f.apply, (x,), (v,))[1].tolist() == [12.0]
+    with pytest.raises(NotDifferentiableError, match=r"forward mode cannot pass through Cube\.backward"):
+        mg.func.jvp(lambda x: mg.func.grad(lambda x: f.apply(x).sum())(x), (x,), (v,))
+
+
 # -------------------------------------------------------------------------------------------------------------- setup_context
 
 
@@ -832,7 +859,8 @@ def test_nested_levels_are_not_confused() -> None:
 def test_jvp_gets_zeros_or_none_for_missing_tangents() -> None:
     seen = []
     for materialize in (True, False):
-        f = function(lambda ctx, a, b, n: (ctx.set_materialize_grads(materialize), a * 1)[1], jvp=lambda ctx, *t: (seen.append(t[1:]), t[0])[1])  # noqa: B023
+        forward = lambda ctx, a, b, n, materialize=materialize: (ctx.set_materialize_grads(materialize), a * 1)[1]
+        f = function(forward, jvp=lambda ctx, *t: (seen.append(t[1:]), t[0])[1])
         with forward_ad.dual_level():
             a = forward_ad.make_dual(mg.tensor([1.0]), mg.tensor([7.0]))
             assert forward_ad.unpack_dual(f.apply(a, mg.tensor([2.0]), 3)).tangent.tolist() == [7.0]
@@ -895,6 +923,41 @@ def test_tangents_of_attributes_are_not_lost() -> None:
     assert gradgradcheck(Attribute.apply, leaf(0.5, 2.0), check_fwd_over_rev=True)
 
 
+def test_the_tangent_that_jvp_returns_belongs_to_outer_levels_only() -> None:
+    """jvp may return an argument itself, which carries the tangent of the very level that is being computed."""
+    f = function(lambda ctx, x: (setattr(ctx, "x", x), x * x / 2)[1], jvp=lambda ctx, t: ctx.x)
+    with forward_ad.dual_level():
+        y = f.apply(forward_ad.make_dual(leaf(3.0).detach(), mg.ones(1, dtype=mg.float64)))
+        tangent = forward_ad.unpack_dual(y).tangent
+        assert tangent.tolist() == [3.0]
+        assert forward_ad.unpack_dual(tangent * 2).tangent is None
+
+
+def test_jvp_may_use_what_has_no_forward_mode() -> None:
+    """For the level that is being computed the saved values are constants, so Functions without a jvp can be applied to them."""
+    f = function(kept_cube, jvp=lambda ctx, t: 3 * Square.apply(ctx.saved_tensors[0]) * t)
+    assert mg.func.jvp(f.apply, (leaf(2.0).detach(),), (mg.ones(1, dtype=mg.float64),))[1].tolist() == [12.0]
+
+
+def kept_cube(ctx, x):
+    ctx.save_for_backward(x)
+    return x**3
+
+
+def test_gradients_without_create_graph_have_no_history_in_forward_over_reverse() -> None:
+    f = function(
+        lambda ctx, x: (ctx.save_for_backward(x), (x * x / 2).sum())[1],
+        lambda ctx, g: ctx.saved_tensors[0],
+        jvp=lambda ctx, t: (ctx.saved_tensors[0] * t).sum(),
+    )
+    x = leaf(3.0)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, mg.ones_like(x))
+        (g,) = grad(f.apply(dual), dual)
+        assert not g.requires_grad
+        assert forward_ad.unpack_dual(g).tangent.tolist() == [1.0]
+
+
 # --------------------------------------------------------------------------------------------------------------------- vmap
 
 
@@ -932,6 +995,8 @@ def test_own_vmap_rule() -> None:
     np.testing.assert_allclose(got.numpy(), np.cumsum(x.numpy(), 1))
     assert calls == [(4, (0, None))]
     assert gradcheck(mg.func.vmap(lambda row: Cumulative.apply(row, -1) ** 2), x.requires_grad_())
+    cube = function(lambda ctx, x: x**3, vmap=lambda info, dims, x: (mg.func.grad(lambda y: (y**4).sum() / 4)(x), dims[0]))
+    np.testing.assert_allclose(mg.func.vmap(cube.apply, randomness="same")(x.detach()).numpy(), x.detach().numpy() ** 3)
     bad = function(lambda ctx, x: x, vmap=lambda info, dims, x: x, name="Bad")
     with pytest.raises(mg.errors.BatchingError, match=r"Bad\.vmap must return \(output, out_dims\)"):
         mg.func.vmap(bad.apply)(x.detach())
@@ -960,7 +1025,9 @@ def test_memory_returns_without_the_cycle_collector() -> None:
             del y, a, b, dirty, view
             assert [p() for p in places + tensors] == [None] * 11
         with forward_ad.dual_level():
-            out = Square.apply(leaf(1.0)) + Mul.apply(forward_ad.make_dual(leaf(1.0), mg.ones(1, dtype=mg.float64)), mg.ones(1, dtype=mg.float64))
+            out = Square.apply(leaf(1.0)) + Mul.apply(
+                forward_ad.make_dual(leaf(1.0), mg.ones(1, dtype=mg.float64)), mg.ones(1, dtype=mg.float64)
+            )
             place = weakref.ref(out.grad_fn)
             del out
             assert place() is None
@@ -1094,7 +1161,19 @@ def programs(lib, function_class, once):
         y.sum().backward()
         return [a.grad, y.grad]
 
-    return [mixed, dirty_chain, dirty_view, unused_output, base_changed, output_changed, view_changed, complex_numbers, too_few, summed, hooks]
+    return [
+        mixed,
+        dirty_chain,
+        dirty_view,
+        unused_output,
+        base_changed,
+        output_changed,
+        view_changed,
+        complex_numbers,
+        too_few,
+        summed,
+        hooks,
+    ]
 
 
 @pytest.mark.oracle

@@ -1,4 +1,7 @@
-"""`gradcheck` and `gradgradcheck`: right derivatives pass, every planted mistake is found, and the message says where. PyTorch's own gradcheck is the oracle for verdicts."""
+"""`gradcheck` and `gradgradcheck`: right derivatives pass, every planted mistake is found, and the message says where.
+
+PyTorch's own gradcheck is the oracle for verdicts.
+"""
 
 import re
 import warnings
@@ -115,9 +118,17 @@ PLANTED = {
         real(3),
         r"between output 0\[2\] and input 0\[2\]: numerical 1(\.0+\d*)?, analytical -1",
     ),
-    "missing conjugation": (function(kept(lambda z: z * z), lambda ctx, g: 2 * ctx.saved_tensors[0] * g), imaginary(2), "Jacobian mismatch"),
+    "missing conjugation": (
+        function(kept(lambda z: z * z), lambda ctx, g: 2 * ctx.saved_tensors[0] * g),
+        imaginary(2),
+        "Jacobian mismatch",
+    ),
     "missing factor i": (function(lambda ctx, z: z * 1j, lambda ctx, g: g * 1j), imaginary(2), r"for cotangent 1;"),
-    "right for cotangent 1 only": (function(lambda ctx, z: z * 1, lambda ctx, g: mg.complex(g.real, g.real * 0)), imaginary(2), r"for cotangent 1j"),
+    "right for cotangent 1 only": (
+        function(lambda ctx, z: z * 1, lambda ctx, g: mg.complex(g.real, g.real * 0)),
+        imaginary(2),
+        r"for cotangent 1j",
+    ),
     "half the transpose": (function(lambda ctx, x: x.t() * 1, lambda ctx, g: g.reshape(2, 2)), real(2, 2), "Jacobian mismatch"),
     "gradient where there is none": (function(lambda ctx, x: x.detach() * 0 + 3, lambda ctx, g: g), real(3), "Jacobian mismatch"),
     "no gradient where there is one": (function(lambda ctx, x: x * 2, lambda ctx, g: None), real(3), "Jacobian mismatch"),
@@ -179,7 +190,9 @@ def test_planted_undefined_gradients() -> None:
     with pytest.raises(GradcheckError, match=r"backward failed where only output . was used \(TypeError.*set_materialize_grads"):
         gradcheck(crash, real(2))
     one_for_none = function(forward, lambda ctx, g, h: (0 if g is None else g * 2) + (3 if h is None else h * 3))
-    with pytest.raises(GradcheckError, match=re.compile("undefined incoming gradients are not treated as zeros.*where only output 0 was used", re.DOTALL)):
+    with pytest.raises(
+        GradcheckError, match=re.compile("undefined incoming gradients are not treated as zeros.*where only output 0 was used", re.DOTALL)
+    ):
         gradcheck(one_for_none, real(2))
     for f in (crash, one_for_none):  # no derivative is wrong, as long as all outputs are used
         assert gradcheck(f, real(2), check_undefined_grad=False)
@@ -190,7 +203,9 @@ def test_planted_undefined_gradients() -> None:
 def test_planted_dtype() -> None:
     f = function(lambda ctx, x: x * 2, lambda ctx, g: g.to(mg.float32) * 2)
     assert gradcheck(f, real(2))  # the engine casts it
-    with pytest.raises(GradcheckError, match=r"wrong dtype: Planted\.backward returned a gradient of dtype float32 for argument 0 of dtype float64"):
+    with pytest.raises(
+        GradcheckError, match=r"wrong dtype: Planted\.backward returned a gradient of dtype float32 for argument 0 of dtype float64"
+    ):
         gradcheck(f, real(2), check_grad_dtypes=True)
     assert gradcheck(function(lambda ctx, x: x * 2, lambda ctx, g: g.to(mg.float32).to(g.dtype) * 2), real(2), check_grad_dtypes=True)
     assert gradcheck(lambda x: x.to(mg.complex128) * 2j + x.sin(), real(2), check_grad_dtypes=True)
@@ -198,7 +213,9 @@ def test_planted_dtype() -> None:
 
 def test_planted_dtype_of_an_operation(monkeypatch) -> None:
     sine = mg.primitive.registry["sin"]
-    monkeypatch.setattr(sine.pulls[0], "function", lambda g, x: mg.primitive.registry["cast"](g * mg.cos(x).array, dtype=mg.backend.float32))
+    monkeypatch.setattr(
+        sine.pulls[0], "function", lambda g, x: mg.primitive.registry["cast"](g * mg.cos(x).array, dtype=mg.backend.float32)
+    )
     with pytest.raises(GradcheckError, match="wrong dtype: the backward rule of sin returned float32 where its input is float64"):
         gradcheck(lambda x: x.sin(), real(2), check_grad_dtypes=True)
 
@@ -226,6 +243,24 @@ def test_planted_mistake_in_the_second_derivative() -> None:
     with pytest.raises(GradcheckError, match="mismatch for output 0 with respect to input 0"):
         gradgradcheck(f, real(3))
     assert not gradgradcheck(f, real(3), raise_exception=False)
+
+
+def test_planted_mistakes_that_only_mixed_modes_meet() -> None:
+    constant = function(
+        kept(lambda x: x**2), lambda ctx, g: 2 * ctx.saved_tensors[0] * g, jvp=lambda ctx, t: 2 * ctx.saved_tensors[0].detach() * t
+    )
+    assert gradcheck(constant, real(3), check_forward_ad=True)
+    assert gradgradcheck(constant, real(3))
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        gradgradcheck(constant, real(3), check_rev_over_fwd=True)
+    double = function(lambda ctx, x: x * 2, lambda ctx, g: g * 2, jvp=lambda ctx, t: t * 3)
+    inside = function(
+        kept(lambda x: x**2), lambda ctx, g: double(ctx.saved_tensors[0]) * g, jvp=lambda ctx, t: 2 * ctx.saved_tensors[0] * t
+    )
+    assert gradcheck(inside, real(3), check_forward_ad=True)
+    assert gradgradcheck(inside, real(3), check_rev_over_fwd=True)
+    with pytest.raises(GradcheckError, match="by forward mode"):
+        gradgradcheck(inside, real(3), check_fwd_over_rev=True)
 
 
 # ------------------------------------------------------------------------------------------------------------------ messages
@@ -276,7 +311,7 @@ def test_overlapping_memory(layout) -> None:
         with pytest.raises(GradcheckError, match=r"input 0 .* has overlapping memory.*clone"):
             gradcheck(lambda x: x * 2, x, **options)
     assert gradcheck(lambda x: x * 2, x.detach().clone().requires_grad_())
-    with pytest.raises(GradcheckError, match="input 1 .* has overlapping memory"):
+    with pytest.raises(GradcheckError, match=r"input 1 .* has overlapping memory"):
         gradgradcheck(lambda x: x * 2, real(3), mg.ones(1, dtype=mg.float64).expand(3).detach().requires_grad_())
 
 

@@ -1,5 +1,7 @@
 """The profiler counts what ran, its times add up, and its time line is what Perfetto reads."""
 
+# ruff: noqa: E501  (tables stand one row a line)
+
 import itertools
 import json
 import sqlite3
@@ -47,10 +49,11 @@ def test_the_example_of_the_document():
 def test_what_runs_is_counted_and_nested():
     with profile() as prof:
         network()
-    assert counts(prof) == {
-        "matmul": 3, "tanh": 1, "sum": 1, "SumBackward0": 1, "reshape": 1, "broadcast_to": 1, "TanhBackward0": 1,
-        "MatmulBackward0": 1, "permute": 2, "sum_to": 2, "AccumulateGrad": 2,
-    } or {"matmul", "tanh", "sum", "SumBackward0", "TanhBackward0", "MatmulBackward0", "AccumulateGrad"} <= counts(prof).keys()  # fmt: skip
+    top = [e.name for e in prof if e.cpu_parent is None]
+    assert sorted(top) == sorted(
+        ["matmul", "tanh", "sum", "SumBackward0", "TanhBackward0", "MatmulBackward0", "AccumulateGrad", "AccumulateGrad"]
+    )
+    assert counts(prof)["matmul"] == 3, "one forward, two in its backward rule"
     backward = next(e for e in prof if e.name == "MatmulBackward0")
     assert {c.name for c in backward.cpu_children} >= {"matmul"}
     assert all(c.cpu_parent is backward and c.time_range.start >= backward.time_range.start for c in backward.cpu_children)
@@ -110,7 +113,11 @@ def test_forward_and_backward_share_a_sequence_number():
         network()
     forward = {e.sequence_nr: e.name for e in prof if e.phase == "forward" and e.sequence_nr >= 0}
     backward = {e.sequence_nr: e.name for e in prof if e.phase == "backward"}
-    assert {(forward[n], name) for n, name in backward.items()} == {("sum", "SumBackward0"), ("tanh", "TanhBackward0"), ("matmul", "MatmulBackward0")}
+    assert {(forward[n], name) for n, name in backward.items()} == {
+        ("sum", "SumBackward0"),
+        ("tanh", "TanhBackward0"),
+        ("matmul", "MatmulBackward0"),
+    }
 
 
 def test_double_backward_is_correlated_as_well():
@@ -127,8 +134,7 @@ def test_forward_mode_writes_in_place_and_regions_have_names():
     with profile() as prof:
         with record_function("my part"):
             mg.func.jvp(mg.sin, (mg.tensor(1.0),), (mg.tensor(1.0),))
-        x = mg.ones(3)
-        x += 1
+        mg.ones(3).add_(1)
 
         @record_function("decorated")
         def f():
@@ -136,7 +142,7 @@ def test_forward_mode_writes_in_place_and_regions_have_names():
 
         f()
     names = {e.name for e in prof}
-    assert {"my part", "decorated", "sin (tangent)", "iadd (write in place)"} <= names
+    assert {"my part", "decorated", "sin (tangent)", "add (write in place)"} <= names
     part = next(e for e in prof if e.name == "my part")
     assert {"clone", "sin"} <= {c.name for c in part.cpu_children}
     with pytest.raises(ZeroDivisionError), profile() as prof, record_function("fails"):
@@ -148,7 +154,7 @@ def test_shapes():
     with profile(record_shapes=True) as prof:
         network()
         mg.ones(5) * 2.0
-    product = [e for e in prof if e.name == "matmul"][0]
+    product = next(e for e in prof if e.name == "matmul")
     assert product.input_shapes == [[4, 3], [3, 2]]
     assert next(e for e in prof if e.name == "mul" and e.cpu_parent is None).input_shapes == [[5], []]
     grouped = prof.key_averages(group_by_input_shape=True)
@@ -199,19 +205,32 @@ def test_memory_is_what_was_allocated_less_what_was_freed():
     assert not tracemalloc.is_tracing()
 
 
+def test_the_profilers_own_memory_is_not_counted():
+    x = mg.zeros(10, dtype=mg.float64)
+    kept = [None] * 300
+    with profile(profile_memory=True) as prof, record_function("many"):
+        for i in range(300):
+            kept[i] = x + 1
+    many = next(e for e in prof if e.name == "many")
+    assert len(many.cpu_children) == 300 and many.cpu_memory_usage > 300 * 80
+    assert many.overhead_memory > 300 * 200, "the records of 300 events"
+    assert abs(many.self_cpu_memory_usage) < 300 * 20, "the results belong to the operations"
+
+
 def test_the_table_sorts_limits_and_fits():
     with profile() as prof:
         network()
     for key in SORT_KEYS:
         prof.key_averages().table(sort_by=key)
-    with pytest.raises(ValueError, match="sort_by must be one of .*got 'time'"):
+    with pytest.raises(ValueError, match=r"sort_by must be one of .*got 'time'"):
         prof.table(sort_by="time")
     by_count = prof.key_averages().table(sort_by="count", row_limit=1, header="most frequent")
     assert by_count.splitlines()[0] == "most frequent" and f"… and {len(prof.key_averages()) - 1} more" in by_count
     assert len(by_count.splitlines()) == 8
     assert "… and" not in prof.table(row_limit=-1)
-    top = prof.table(top_level_events_only=True)
-    assert "permute" not in top and "permute" in prof.table() if any(e.name == "permute" for e in prof) else True
+    rows = lambda text: [line.split()[0] for line in text.splitlines()[3:-2]]
+    assert rows(prof.table()) == [e.name for e in prof]
+    assert rows(prof.table(top_level_events_only=True)) == [e.name for e in prof if e.cpu_parent is None] != [e.name for e in prof]
     assert all(len(line) <= 100 for line in prof.key_averages().table().splitlines())
     assert str(prof.events()) == prof.table() == str(prof)
 
@@ -224,7 +243,14 @@ def test_a_long_name_is_cut():
 
 def test_units():
     assert [format_time(t) for t in (0.5, 999.9994, 1000, 2.5e6)] == ["0.500us", "999.999us", "1.000ms", "2.500s"]
-    assert [format_memory(n) for n in (0, -8, 1023, 2048, 3 * 2**20, -(2**31))] == ["0 b", "-8 b", "1023 b", "2.00 Kb", "3.00 Mb", "-2.00 Gb"]
+    assert [format_memory(n) for n in (0, -8, 1023, 2048, 3 * 2**20, -(2**31))] == [
+        "0 b",
+        "-8 b",
+        "1023 b",
+        "2.00 Kb",
+        "3.00 Mb",
+        "-2.00 Gb",
+    ]
 
 
 def test_an_empty_profile():
@@ -251,7 +277,7 @@ def test_it_is_read_after_the_block_and_used_once():
 
 
 def test_after_an_exception_the_profile_holds_what_ran():
-    with pytest.raises(ValueError, match="fit|broadcast|shape"), profile() as prof:
+    with pytest.raises(ValueError, match=r"fit|broadcast|shape"), profile() as prof:
         mg.ones(2) + 1
         mg.ones(2) + mg.ones(3)
     assert counts(prof) == {"add": 2} and observe.observers == []
@@ -370,12 +396,18 @@ def test_nvtx_ranges_carry_sequence_numbers(fake_cuda):
         y = mg.sin(x) * 3.0
         y.sum().backward()
     pushed = [name for name in fake_cuda if name != "pop"]
-    assert pushed[:4] == ["sin, seq = 0, sizes = [[2]]", "mul, seq = 1, sizes = [[2], []]", "sum, seq = 2, sizes = [[2]]", "SumBackward0, stashed seq = 2, sizes = [[]]"]
-    assert any(name.startswith("SinBackward0, stashed seq = 0") for name in pushed) and any(name.startswith("AccumulateGrad") for name in pushed)
+    assert pushed[:4] == [
+        "sin, seq = 0, sizes = [[2]]",
+        "mul, seq = 1, sizes = [[2], []]",
+        "sum, seq = 2, sizes = [[2]]",
+        "SumBackward0, stashed seq = 2, sizes = [[]]",
+    ]
+    assert any(name.startswith("SinBackward0, stashed seq = 0") for name in pushed) and any(
+        name.startswith("AccumulateGrad") for name in pushed
+    )
     assert fake_cuda.count("pop") == len(pushed)
-    with pytest.raises(ZeroDivisionError), profiler.emit_nvtx():
-        with record_function("part"):
-            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), profiler.emit_nvtx(), record_function("part"):
+        raise ZeroDivisionError
     assert fake_cuda[-2:] == ["part", "pop"] and observe.observers == []
 
 
@@ -387,19 +419,37 @@ def nvprof_file(path, kernel_table="CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"):
     begin = 1_496_933_427_584_362_152
     names = ["", "mul, seq = 4", "MulBackward0, stashed seq = 4, sizes = [[2], []]", "scale_kernel", "AccumulateGrad"]
     ranges = [(1, 1, 0, 900_000), (2, 2, 1_000_000, 5_000_000), (3, 4, 2_000_000, 3_000_000)]
-    launches = [(7, 100_000, 110_000, 200_000, 450_000), (8, 2_100_000, 2_150_000, 2_300_000, 9_300_000), (9, 6_000_000, 6_000_001, 6_000_002, 6_000_003)]
+    launches = [
+        (7, 100_000, 110_000, 200_000, 450_000),
+        (8, 2_100_000, 2_150_000, 2_300_000, 9_300_000),
+        (9, 6_000_000, 6_000_001, 6_000_002, 6_000_003),
+    ]
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE StringTable (_id_ INTEGER PRIMARY KEY, value TEXT NOT NULL)")
         database.executemany("INSERT INTO StringTable VALUES (?, ?)", list(enumerate(names)))
-        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_MARKER (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, flags INT, timestamp INT, id INT, objectKind INT, objectId BLOB, name INT, domain INT)")
-        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT)")
-        database.execute(f"CREATE TABLE {kernel_table} (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, start INT, end INT, deviceId INT, correlationId INT, name INT)")
+        database.execute(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MARKER (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, flags INT, timestamp INT, id INT, objectKind INT, objectId BLOB, name INT, domain INT)"
+        )
+        database.execute(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT)"
+        )
+        database.execute(
+            f"CREATE TABLE {kernel_table} (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, start INT, end INT, deviceId INT, correlationId INT, name INT)"
+        )
         for number, name, start, stop in ranges:
             for at, label in ((start, name), (stop, 0)):
-                database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MARKER (flags, timestamp, id, name) VALUES (2, ?, ?, ?)", (begin + at, number, label))
+                database.execute(
+                    "INSERT INTO CUPTI_ACTIVITY_KIND_MARKER (flags, timestamp, id, name) VALUES (2, ?, ?, ?)", (begin + at, number, label)
+                )
         for number, start, stop, kernel_start, kernel_stop in launches:
-            database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (cbid, start, end, correlationId) VALUES (211, ?, ?, ?)", (begin + start, begin + stop, number))
-            database.execute(f"INSERT INTO {kernel_table} (start, end, deviceId, correlationId, name) VALUES (?, ?, 0, ?, 3)", (begin + kernel_start, begin + kernel_stop, number))
+            database.execute(
+                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (cbid, start, end, correlationId) VALUES (211, ?, ?, ?)",
+                (begin + start, begin + stop, number),
+            )
+            database.execute(
+                f"INSERT INTO {kernel_table} (start, end, deviceId, correlationId, name) VALUES (?, ?, 0, ?, 3)",
+                (begin + kernel_start, begin + kernel_stop, number),
+            )
     database.close()
 
 

@@ -1,7 +1,8 @@
 """The checks that every operation must pass, as functions of a `Case`: the tests run them on all cases, the mutation check on broken rules.
 
-Numbers are compared as vectors of a real inner product space: ⟨a, b⟩ = Re Σ conj(aᵢ) bᵢ. So one set of checks serves real and complex numbers, and the complex
-convention (the gradient is the adjoint with respect to this product: ∂L/∂Re + i ∂L/∂Im, the conjugate Wirtinger derivative) is itself under test.
+Numbers are compared as vectors of a real inner product space: ⟨a, b⟩ = Re Σ conj(aᵢ) bᵢ. So one set of checks serves real and complex
+numbers, and the complex convention (the gradient is the adjoint with respect to this product: ∂L/∂Re + i ∂L/∂Im, the conjugate Wirtinger
+derivative) is itself under test.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from cases import Case
 
 import minigrad as mg
 from minigrad.autograd import forward_ad as fwad
+
 
 def tensors(case: Case, arrays: Any, needed: Any = None) -> list[mg.Tensor]:
     """Leaves for the arrays; those at the positions `needed` (by default all that can) require gradients."""
@@ -91,8 +93,12 @@ def check_first_order(case: Case, dtype: str = "float64") -> None:
         pushed = forward(case, arrays, {i: v})
         slope = numeric(case, arrays, {i: v})
         close(pushed, slope, max(2e-8, case.precision), f"{case.id}, input {i}: tangent against a central difference")
-        assert gradient.shape == arrays[i].shape, f"{case.id}, input {i}: gradient of shape {gradient.shape} for an input of shape {arrays[i].shape}"
-        assert gradient.dtype == arrays[i].dtype, f"{case.id}, input {i}: gradient of dtype {gradient.dtype} for an input of dtype {arrays[i].dtype}"
+        assert gradient.shape == arrays[i].shape, (
+            f"{case.id}, input {i}: gradient of shape {gradient.shape} for an input of shape {arrays[i].shape}"
+        )
+        assert gradient.dtype == arrays[i].dtype, (
+            f"{case.id}, input {i}: gradient of dtype {gradient.dtype} for an input of dtype {arrays[i].dtype}"
+        )
         left, right = inner(u, pushed), inner(gradient, v)
         size = 1 + float(np.linalg.norm(np.ravel(u)) * np.linalg.norm(np.ravel(pushed)))
         assert abs(left - right) <= case.precision * size, f"{case.id}, input {i}: <u, J v> = {left!r} but <transpose(J) u, v> = {right!r}"
@@ -155,7 +161,12 @@ def check_second_order(case: Case, dtype: str = "float64") -> None:
     over = reverse_over_forward(case, arrays, u, ws)
     exact, loose = max(1e-11, case.precision), max(2e-7, case.precision)
     for k, i in enumerate(ws):
-        close(both[k], (after[k] - before[k]) / (2 * case.step), loose, f"{case.id}, input {i}: reverse over reverse against a central difference of the gradient")
+        close(
+            both[k],
+            (after[k] - before[k]) / (2 * case.step),
+            loose,
+            f"{case.id}, input {i}: reverse over reverse against a central difference of the gradient",
+        )
         close(through[k], both[k], exact, f"{case.id}, input {i}: forward over reverse against reverse over reverse")
         close(over[k], both[k], exact, f"{case.id}, input {i}: reverse over forward against reverse over reverse")
     close(by_u, forward(case, arrays, ws), exact, f"{case.id}: derivative of the gradient by its cotangent against J w")

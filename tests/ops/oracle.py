@@ -9,8 +9,6 @@ import numpy as np
 
 import minigrad as mg
 
-KINDS = {np.dtype(n): n for n in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")}
-
 
 def both(torch: Any, arrays: Any, needed: bool = True) -> tuple[list[Any], list[Any]]:
     """The same leaves in both libraries (floating and complex ones require gradients)."""
@@ -29,7 +27,7 @@ def dtype_name(tensor: Any) -> str:
 
 
 def equal(ours: Any, theirs: Any, what: str, tolerance: float = 1e-12, better: bool = False) -> None:
-    """Same shape, same dtype, same numbers; NaN equals NaN, and infinities must have the same sign. `better`: a number where PyTorch has NaN is welcome."""
+    """Same shape, same dtype, same numbers, NaN and infinities included. `better`: a number where PyTorch has NaN is welcome."""
     assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {ours.shape}, PyTorch has {tuple(theirs.shape)}"
     assert dtype_name(ours) == dtype_name(theirs), f"{what}: dtype {dtype_name(ours)}, PyTorch has {dtype_name(theirs)}"
     a, b = ours.detach().numpy(), theirs.detach().numpy(force=True)
@@ -41,7 +39,8 @@ def equal(ours: Any, theirs: Any, what: str, tolerance: float = 1e-12, better: b
 def compare(torch: Any, function: Callable[..., Any], *arrays: Any, order: int = 2, tolerance: float = 1e-12) -> None:
     """Value, gradient, and gradient of the gradient of `function(library, *tensors)` in both libraries. Cotangents are 1, 2, 3, … in order.
 
-    A second derivative at infinity or at a pole is often 0 · ∞ = NaN only because of the formula chosen; there a number is accepted where PyTorch has NaN.
+    A second derivative at infinity or at a pole is often 0 · ∞ = NaN only because of the formula chosen; there a number is accepted where
+    PyTorch has NaN.
     """
     with np.errstate(all="ignore"):  # infinity minus infinity, which + and - do not hide
         _compare(torch, function, arrays, order, tolerance)

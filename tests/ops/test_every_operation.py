@@ -1,4 +1,4 @@
-"""Every operation of the registry: values, both modes, second derivatives, shapes, dtypes, memory. One test function a property, one table of cases."""
+"""Every operation of the registry: values, both modes, second derivatives, shapes, dtypes, memory: a test each, over one table."""
 
 import inspect
 import math
@@ -163,7 +163,18 @@ def test_half_precision(case: Case, dtype: str) -> None:
 # --------------------------------------------------------------------------------------------------------------------- shapes
 
 SHAPES = {1: [((),), ((0,),), ((2, 0, 3),), ((1,),), ((1, 1),)], 2: [], 3: []}
-for a, b in [((), ()), ((3, 4), ()), ((), (3, 4)), ((3, 4), (4,)), ((3, 1), (4,)), ((2, 1, 4), (3, 1)), ((0, 3), (3,)), ((0,), ()), ((1,), (0,)), ((1, 1), (1,))]:
+for a, b in [
+    ((), ()),
+    ((3, 4), ()),
+    ((), (3, 4)),
+    ((3, 4), (4,)),
+    ((3, 1), (4,)),
+    ((2, 1, 4), (3, 1)),
+    ((0, 3), (3,)),
+    ((0,), ()),
+    ((1,), (0,)),
+    ((1, 1), (1,)),
+]:
     SHAPES[2].append((a, b))
     SHAPES[3].extend([((3, 4) if 0 not in (*a, *b) and len(a) < 3 else (), a, b), ((), a, b)])
 
@@ -197,7 +208,9 @@ def test_shapes(case: Case) -> None:
             v = checking.direction(arrays[i], 2)
             pushed = checking.forward(case, arrays, {i: v})
             assert pushed.shape == full
-            assert math.isclose(checking.inner(u, pushed), checking.inner(gradient, v), rel_tol=case.precision * 10, abs_tol=case.precision * 10), (shapes, i)
+            assert math.isclose(
+                checking.inner(u, pushed), checking.inner(gradient, v), rel_tol=case.precision * 10, abs_tol=case.precision * 10
+            ), (shapes, i)
             checking.close(pushed, checking.numeric(case, arrays, {i: v}), max(2e-8, case.precision), f"{case.id} {shapes}")
 
 
@@ -295,7 +308,11 @@ def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
 @each(*REAL)
 def test_results_share_no_memory_unasked(case: Case) -> None:
     """A result is a declared view, which shares its input's version counter, or it has memory of its own."""
-    for dtype in ["float64", "int64"] if case.any_shape and case.primitive in ("floor", "ceil", "trunc", "round", "conj", "abs", "cast") else ["float64"]:
+    for dtype in (
+        ["float64", "int64"]
+        if case.any_shape and case.primitive in ("floor", "ceil", "trunc", "round", "conj", "abs", "cast")
+        else ["float64"]
+    ):
         arrays = case.inputs(dtype)
         inputs = [mg.from_numpy(a) for a in arrays]
         y = case.run(inputs)

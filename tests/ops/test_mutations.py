@@ -6,7 +6,9 @@ from cases import CASES
 
 from minigrad.primitive import Rule, registry
 
-OPERATIONS = [name for name, operation in registry.items() if operation.kind != "constant" and operation.forward.__module__.startswith("minigrad.")]
+OPERATIONS = [
+    name for name, operation in registry.items() if operation.kind != "constant" and operation.forward.__module__.startswith("minigrad.")
+]
 
 
 def rules(operation) -> list[tuple[str, Rule]]:
@@ -20,7 +22,7 @@ def rules(operation) -> list[tuple[str, Rule]]:
 
 
 def wrong_by_a_hundredth(function, zero: bool):
-    """The rule times 1.01. A rule that says 0 (steps, constants) says 0.01 times the incoming derivative instead, since 1.01 · 0 would still be right."""
+    """The rule times 1.01. A rule that says 0 says 0.01 times the incoming derivative instead, since 1.01 · 0 would still be right."""
 
     def broken(g, *values, **params):
         right = function(g, *values, **params)

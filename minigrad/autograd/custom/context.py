@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import is_immutable
-from ...engine.forward import lowered
 from ...errors import GraphFreedError, InPlaceError
 from ...graph import Leaf, Node, Version
 from ...tensor import Tensor, memory_version, wrap
@@ -48,7 +47,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._constant: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._level: int | None = None  # the forward-mode level for which `jvp` runs
+        self._pushing = False  # whether `jvp` runs
         self._saved: tuple[Saved | None, ...] | None = ()
         self._node: Callable[[], FunctionNode | None] = lambda: None
 
@@ -101,9 +100,8 @@ class FunctionCtx:
 
         Raises GraphFreedError after a backward pass without retain_graph, InPlaceError if one was modified in place since it was saved.
         """
-        if self._level is not None:
-            kept = self._kept if self._pushed is None else self._pushed
-            return tuple(None if t is None else lowered(t, self._level) for t in kept)
+        if self._pushing and self._pushed is not None:
+            return self._pushed
         if self._kept:
             return self._kept
         if self._saved is None:

@@ -196,7 +196,7 @@ class FunctionNode(Node):
                 "cannot pass. "
                 "Give that tensor to apply() as an argument."
             )
-        # A window, never the array itself: the engine adds into arrays that it owns, and this one may be saved or returned twice.
+        # A window, never the array itself, by which the engine sees that the memory is not its own: it may be saved, or returned twice.
         return grad.array.view() if type(grad.array) is HostArray and grad.array is not g else grad.array
 
     def release(self) -> None:

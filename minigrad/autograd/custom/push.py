@@ -62,7 +62,7 @@ def _tangent(argument: Any, tangents: Tangents, level: int, ctx: FunctionCtx) ->
 def _pushed(rule: Callable[..., Any], ctx: FunctionCtx, given: Sequence[Any], outs: Sequence[Any], level: int) -> tuple[Tensor | None, ...]:
     outer = state.levels
     state.levels = tuple(k for k in outer if k < level)
-    ctx._level = level
+    ctx._pushing = True
     try:
         pushed = rule(ctx, *given)
         answers = pushed if isinstance(pushed, tuple) else (pushed,)
@@ -72,7 +72,7 @@ def _pushed(rule: Callable[..., Any], ctx: FunctionCtx, given: Sequence[Any], ou
             None if t is None else _checked_tangent(ctx._name, i, t, o, level) for i, (t, o) in enumerate(zip(answers, outs, strict=True))
         )
     finally:
-        state.levels, ctx._level = outer, None
+        state.levels, ctx._pushing = outer, False
 
 
 def _checked_tangent(name: str, index: int, tangent: Any, out: Any, level: int) -> Tensor | None:

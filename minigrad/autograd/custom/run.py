@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import Array
-from ...engine.inplace import assign, check_target
+from ...engine.inplace import assign
 from ...engine.modes import state
 from ...engine.record import history
 from ...errors import AutogradError, InPlaceError
@@ -110,11 +110,9 @@ def _output(
     place = node.place(index) if node is not None and may_have_history(ctx, result) else None
     if contains(ctx._dirty, result):
         if not contains(before, result):
-            check_target(result, f"{name} (mark_dirty)", differentiable=place is not None)
-            result.tangents = None
             assign(result, wrap(result.array, place), f"{name} (mark_dirty)")
         return result
-    foreign = contains(args, result) or result.node is not None or result.tangents is not None or contains(before, result)
+    foreign = contains(args, result) or result.node is not None or result.tangents is not None
     out = alias(result) if foreign else result
     out.node = place
     return out

@@ -1,0 +1,47 @@
+"""Diagonals and triangles of matrices: reading them, placing them among zeros. Linear, so only the transpose is written.
+
+Reading a diagonal and placing one are each other's transposes; cutting off a triangle is its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backend import diagonal_window
+from ..primitive import linear
+
+
+def _undiagonal(xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]) -> Any:
+    out = xp.zeros(shape, g.dtype)
+    diagonal_window(out, offset, axis1, axis2)[...] = g
+    return out
+
+
+diagonal = linear(
+    "diagonal",
+    lambda xp, x, *, offset, axis1, axis2: diagonal_window(x, offset, axis1, axis2),
+    lambda g, x_shape, *, offset, axis1, axis2: undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, shape=tuple(x_shape)),
+    view=True,
+)
+"""The elements whose indices along two axes differ by `offset`, as a window with these along the last axis."""
+undiagonal = linear(
+    "undiagonal",
+    _undiagonal,
+    lambda g, *, offset, axis1, axis2: diagonal(g, offset=offset, axis1=axis1, axis2=axis2),
+    symbol="place",
+)
+"""Zeros of `shape` with g on the diagonal."""
+tril = linear("tril", lambda xp, x, *, k: xp.tril(x, k), lambda g, *, k: tril(g, k=k))
+"""The elements on and below diagonal number k of the last two axes, zeros above."""
+triu = linear("triu", lambda xp, x, *, k: xp.triu(x, k), lambda g, *, k: triu(g, k=k))
+"""The elements on and above diagonal number k of the last two axes, zeros below."""
+
+
+def main_diagonal(x: Any) -> Any:
+    """The main diagonals of matrices."""
+    return diagonal(x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1)
+
+
+def diagonal_matrix(d: Any) -> Any:
+    """Square matrices with d on the main diagonal."""
+    return undiagonal(d, offset=0, axis1=d.ndim - 1, axis2=d.ndim, shape=(*d.shape, d.shape[-1]))

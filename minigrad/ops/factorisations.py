@@ -1,0 +1,271 @@
+"""Inverses, determinants and factorisations of (batches of) square or rectangular matrices, by the library's LAPACK.
+
+Each derivative follows from differentiating the defining equation. For Y = A⁻¹: dA Y + A dY = 0, so dY = -Y dA Y. For the factorisations the
+equations are A = L Lᴴ, A = Q R, A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the factors' own constraints (triangular, unitary); writing
+dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these pushes with respect to ⟨G, T⟩ = Re tr(Gᴴ T).
+
+Eigenvectors and singular vectors have derivatives only where their values differ: between equal ones a rule divides by zero, and the gradient says so (inf or NaN).
+
+Sources: M. Giles, Collected Matrix Derivative Results for Forward and Reverse Mode (2008); I. Murray, Differentiation of the Cholesky
+decomposition (2016); G. Golub and V. Pereyra, The Differentiation of Pseudo-Inverses (1973); complex phases as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backend import matrix_routine
+from ..primitive import primitive
+from .diagonals import diagonal_matrix, main_diagonal, tril, triu
+from .elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
+from .linalg import swapped
+from .reduce import sum_
+from .shape import reshape
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    return conj(swapped(x))
+
+
+def _column(x: Any) -> Any:
+    """(…, n) as (…, n, 1)."""
+    return reshape(x, shape=(*x.shape, 1))
+
+
+def _row(x: Any) -> Any:
+    """(…, n) as (…, 1, n)."""
+    return reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
+
+
+def _number(x: Any) -> Any:
+    """(…) as (…, 1, 1)."""
+    return reshape(x, shape=(*x.shape, 1, 1))
+
+
+def _total(x: Any) -> Any:
+    """The sum of a matrix's elements."""
+    return sum_(x, axes=(x.ndim - 2, x.ndim - 1), keepdims=False)
+
+
+# -------------------------------------------------------------------------------------------------- inverses and linear equations
+
+inv = primitive(
+    "inv",
+    lambda xp, x: matrix_routine("inv", xp.linalg.inv, x),
+    [lambda g, y: -(swapped(y) @ g @ swapped(y))],
+    [lambda t, y: -(y @ t @ y)],
+)
+"""The inverse of square matrices."""
+solve = primitive(
+    "solve",
+    lambda xp, a, b: matrix_routine("solve", xp.linalg.solve, a, b),
+    [lambda g, a, y: -(solve(swapped(a), g) @ swapped(y)), lambda g, a: solve(swapped(a), g)],
+    [lambda t, a, y: -solve(a, t @ y), lambda t, a: solve(a, t)],
+    promote="same",
+)
+"""The Y with A Y = B; both are matrices with the same batch axes."""
+
+
+def _pinv_pull(g: Any, x: Any, y: Any) -> Any:
+    gh, yh = adjoint(g), adjoint(y)
+    outside, inside = gh - x @ (y @ gh), gh - (gh @ y) @ x  # parts of Gᴴ that A, or Aᴴ, does not reach
+    return outside @ y @ yh + yh @ y @ inside - yh @ g @ yh
+
+
+def _pinv_push(t: Any, x: Any, y: Any) -> Any:
+    th, yh = adjoint(t), adjoint(y)
+    return y @ yh @ (th - (th @ x) @ y) + (th - y @ (x @ th)) @ yh @ y - y @ t @ y
+
+
+pinv = primitive(
+    "pinv",
+    lambda xp, x, *, rtol: matrix_routine("pinv", xp.linalg.pinv, x, rtol),
+    [_pinv_pull],
+    [_pinv_push],
+    conjugates=True,
+)
+"""The Moore-Penrose inverse; singular values up to `rtol` times the largest count as 0. Differentiable where the rank does not change."""
+
+# ------------------------------------------------------------------------------------------------------------------- determinants
+
+det = primitive(
+    "det",
+    lambda xp, x: matrix_routine("det", xp.linalg.det, x),
+    [lambda g, x: _number(g) * cofactors(x)],
+    [lambda t, x: _total(t * cofactors(x))],
+)
+"""The determinant. Its derivative is the matrix of cofactors, which singular matrices have too."""
+
+
+def _cofactors(xp: Any, x: Any) -> Any:
+    """det(A) A⁻ᵀ without the division: with A = U diag(s) Vᴴ each 1/s becomes the product of the other singular values."""
+    u, s, vh = matrix_routine("det (derivative)", xp.linalg.svd, x)
+    ahead, behind = xp.ones(s.shape, s.dtype), xp.ones(s.shape, s.dtype)
+    if s.shape[-1] > 1:
+        ahead[..., 1:] = xp.cumprod(s, axis=-1)[..., :-1]
+        behind[..., :-1] = xp.flip(xp.cumprod(xp.flip(s, -1), axis=-1), -1)[..., 1:]
+    phase = xp.asarray(xp.linalg.det(u) * xp.linalg.det(vh))[..., None, None]
+    return xp.matmul(u.conj() * (ahead * behind)[..., None, :], vh.conj()) * phase
+
+
+cofactors = primitive(
+    "cofactors",
+    _cofactors,
+    [lambda g, x, y: (_number(_total(g * y)) * swapped(inv(x))) - y @ swapped(g) @ swapped(inv(x))],
+    [lambda t, x, y: _number(_total(t * swapped(inv(x)))) * y - swapped(inv(x)) @ swapped(t) @ y],
+)
+"""The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is an error."""
+logabsdet = primitive(
+    "logabsdet",
+    lambda xp, x: matrix_routine("slogdet", xp.linalg.slogdet, x)[1],
+    [lambda g, x: _number(g) * adjoint(inv(x))],
+    [lambda t, x: real(_total(swapped(inv(x)) * t))],
+    conjugates=True,
+)
+"""ln |det A|, without overflow; -∞ for singular matrices."""
+
+
+def _imaginary(x: Any) -> Any:
+    """i times a real number."""
+    return make_complex(zeros_like(x), x)
+
+
+detsign = primitive(
+    "detsign",
+    lambda xp, x: matrix_routine("slogdet", xp.linalg.slogdet, x)[0],
+    [lambda g, x, y: _number(_imaginary(imag(g * conj(y)))) * adjoint(inv(x)) if x.dtype.kind == "c" else zeros_like(x)],
+    [lambda t, x, y: y * _imaginary(imag(_total(swapped(inv(x)) * t))) if x.dtype.kind == "c" else _total(zeros_like(t))],
+    conjugates=True,
+)
+"""det A / |det A|: a sign, constant but for jumps, or for complex matrices a phase."""
+
+# ----------------------------------------------------------------------------------------------------------------- factorisations
+
+
+def _half_lower(x: Any) -> Any:
+    """The lower triangle with half of the diagonal: x = this + its adjoint, for Hermitian x."""
+    return (tril(x, k=0) + tril(x, k=-1)) * 0.5
+
+
+def _hermitian(x: Any) -> Any:
+    return (x + adjoint(x)) * 0.5
+
+
+cholesky = primitive(
+    "cholesky",
+    lambda xp, x: matrix_routine("cholesky", xp.linalg.cholesky, x),
+    [lambda g, y: _hermitian(adjoint(solve(adjoint(y), adjoint(solve(adjoint(y), _half_lower(adjoint(y) @ g))))))],
+    [lambda t, y: y @ _half_lower(adjoint(solve(y, adjoint(solve(y, _hermitian(t))))))],
+    conjugates=True,
+)
+"""The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian, as A must be."""
+
+
+def _over(x: Any, r: Any) -> Any:
+    """X R⁻¹."""
+    return swapped(solve(swapped(r), swapped(x)))
+
+
+def _imaginary_diagonal(x: Any) -> Any:
+    d = main_diagonal(x)
+    return diagonal_matrix((d - conj(d)) * 0.5)
+
+
+def _qr_pull(g: Any, y: Any) -> Any:
+    (gq, gr), (q, r) = g, y
+    m = gr @ adjoint(r) - adjoint(q) @ gq
+    m = m - tril(m - adjoint(m), k=-1) - _imaginary_diagonal(m)
+    return _over(gq + q @ m, adjoint(r))
+
+
+def _qr_push(t: Any, y: Any) -> tuple[Any, Any]:
+    q, r = y
+    tr = _over(t, r)
+    c = adjoint(q) @ tr
+    lower = tril(c, k=-1)
+    upper = c - lower + adjoint(lower) - _imaginary_diagonal(c)
+    return tr - q @ upper, upper @ r
+
+
+qr = primitive(
+    "qr", lambda xp, x: tuple(matrix_routine("qr", xp.linalg.qr, x)), [_qr_pull], [_qr_push], conjugates=True, outputs=2
+)
+"""Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
+
+
+def _off_diagonal(x: Any) -> Any:
+    return tril(x, k=-1) + triu(x, k=1)
+
+
+def _gaps(w: Any) -> Any:
+    """w[j] - w[i], and 1 on the diagonal."""
+    return _row(w) - _column(w) + diagonal_matrix(ones_like(w))
+
+
+def _divided(x: Any, gaps: Any) -> Any:
+    """x / gaps, and 0 where both are 0 (equal values whose vectors nobody asked about)."""
+    return x / where((x == 0) & (gaps == 0), 1.0, gaps)
+
+
+def _eigh_pull(g: Any, y: Any) -> Any:
+    (gw, gv), (w, v) = g, y
+    return v @ (diagonal_matrix(gw) + _divided(_off_diagonal(adjoint(v) @ gv), _gaps(w))) @ adjoint(v)
+
+
+def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
+    w, v = y
+    inner = adjoint(v) @ t @ v
+    return real(main_diagonal(inner)), v @ _divided(_off_diagonal(inner), _gaps(w))
+
+
+eigh = primitive(
+    "eigh", lambda xp, x: tuple(matrix_routine("eigh", xp.linalg.eigh, x)), [_eigh_pull], [_eigh_push], conjugates=True, outputs=2
+)
+"""Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is read."""
+
+
+def _svd_pull(g: Any, y: Any) -> Any:
+    (gu, gs, gvh), (u, s, vh) = g, y
+    v, gv, gaps = adjoint(vh), adjoint(gvh), _gaps(s * s)
+    uu, vv = adjoint(u) @ gu, vh @ gv
+    a, b = _divided(_off_diagonal(uu), gaps), _divided(_off_diagonal(vv), gaps)
+    inner = diagonal_matrix(gs) + (a + adjoint(a)) * _row(s) + _column(s) * (b + adjoint(b))
+    if u.dtype.kind == "c":
+        inner = inner + _divided(_imaginary_diagonal(uu) - _imaginary_diagonal(vv), 2 * _row(s))
+    left = u @ inner
+    if u.shape[-2] > u.shape[-1]:
+        left = left + _divided(gu - u @ uu, _row(s))
+    out = left @ vh
+    if vh.shape[-1] > vh.shape[-2]:
+        out = out + u @ adjoint(_divided(gv - v @ vv, _row(s)))
+    return out
+
+
+def _svd_push(t: Any, y: Any) -> tuple[Any, Any, Any]:
+    u, s, vh = y
+    v, gaps = adjoint(vh), _gaps(s * s)
+    p = adjoint(u) @ t @ v
+    ph = adjoint(p)
+    omega_u = _divided(_off_diagonal(p * _row(s) + _column(s) * ph), gaps)
+    omega_v = _divided(_off_diagonal(_column(s) * p + ph * _row(s)), gaps)
+    if u.dtype.kind == "c":
+        phase = _divided(_imaginary_diagonal(p), 2 * _row(s))
+        omega_u, omega_v = omega_u + phase, omega_v - phase
+    du, dv = u @ omega_u, v @ omega_v
+    if u.shape[-2] > u.shape[-1]:
+        du = du + _divided(t @ v - u @ p, _row(s))
+    if vh.shape[-1] > vh.shape[-2]:
+        dv = dv + _divided(adjoint(t) @ u - v @ ph, _row(s))
+    return du, real(main_diagonal(p)), adjoint(dv)
+
+
+svd = primitive(
+    "svd",
+    lambda xp, x: tuple(matrix_routine("svd", xp.linalg.svd, x, False)),
+    [_svd_pull],
+    [_svd_push],
+    conjugates=True,
+    outputs=3,
+)
+"""U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A; singular values real and descending."""

@@ -1,0 +1,187 @@
+"""What neural networks do all the time, each as one operation because it is more accurate or faster than its parts.
+
+softmax and its logarithm subtract the largest element first, so no exponential overflows; `standardize` has a symmetric Jacobian, so that one rule serves both
+modes; `affine` is the layer x Wᵀ + b. Axes are non-negative; functional.py sees to that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..backend import silently, use_random
+from ..primitive import constant, elementwise, primitive
+from .elementwise import clamp, exp, log, log1p, maximum, rsqrt
+from .linalg import matmul, swapped
+from .reduce import kept_shape, mean, spread, sum_
+from .shape import broadcast_to, reshape, sum_to
+
+Axes = tuple[int, ...]
+
+
+def _largest(xp: Any, x: Any, axes: Axes) -> Any:
+    """The largest element along the axes, and 0 where that is infinite: what can safely be subtracted (∞ − ∞ would be NaN).
+
+    A short axis is compared slice by slice, which is many times faster than a reduction along it.
+    """
+    if len(axes) == 1 and 1 < x.shape[axes[0]] <= 4:
+        before = (slice(None),) * axes[0]
+        top = x[(*before, slice(0, 1))]
+        for i in range(1, x.shape[axes[0]]):
+            top = xp.maximum(top, x[(*before, slice(i, i + 1))])
+    else:
+        top = x.max(axis=axes, keepdims=True)
+    return xp.where(xp.isinf(top), xp.zeros((), x.dtype), top)
+
+
+def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
+    """The largest element m, e^(x − m) and its sum."""
+    top = _largest(xp, x, axes)
+    powers = silently.run(xp.exp, x - top)
+    return top, powers, xp.add.reduce(powers, axis=axes, keepdims=True)
+
+
+def _softmax(xp: Any, x: Any, *, axis: int) -> Any:
+    if 0 in x.shape:
+        return x.copy()
+    _, powers, total = _exponentials(xp, x, (axis,) if x.ndim else ())
+    return silently.run(xp.true_divide, powers, total)
+
+
+def _log_softmax(xp: Any, x: Any, *, axis: int) -> Any:
+    if 0 in x.shape:
+        return x.copy()
+    top, _, total = _exponentials(xp, x, (axis,) if x.ndim else ())
+    return silently.run(xp.subtract, x - top, silently.run(xp.log, total))
+
+
+def _logsumexp(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
+    if any(x.shape[a] == 0 for a in axes) or 0 in x.shape:
+        out = xp.zeros(kept_shape(tuple(x.shape), axes), x.dtype)
+        out[...] = -math.inf
+    else:
+        top, _, total = _exponentials(xp, x, axes)
+        out = silently.run(xp.log, total) + top
+    return out if keepdims else out.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def _over(axis: int, x: Any) -> Axes:
+    return (axis,) if x.ndim else ()
+
+
+def _softmax_rule(g: Any, y: Any, *, axis: int) -> Any:
+    """J = diag(y) − y yᵀ is symmetric: the pull is the push."""
+    weighted = g * y
+    return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)
+
+
+softmax = primitive("softmax", _softmax, [_softmax_rule], [_softmax_rule], promote="float", real_only=True)
+"""e^x / Σ e^x along an axis."""
+log_softmax = primitive(
+    "log_softmax",
+    _log_softmax,
+    [lambda g, y, *, axis: g - exp(y) * sum_(g, axes=_over(axis, y), keepdims=True)],
+    [lambda t, y, *, axis: t - sum_(exp(y) * t, axes=_over(axis, y), keepdims=True)],
+    promote="float",
+    real_only=True,
+)
+"""x − ln Σ e^x along an axis."""
+logsumexp = primitive(
+    "logsumexp",
+    _logsumexp,
+    [lambda g, x, y, *, axes: spread(g, tuple(x.shape), axes) * exp(x - spread(y, tuple(x.shape), axes))],
+    [lambda t, x, y, *, axes, keepdims: sum_(t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims)],
+    promote="float",
+    real_only=True,
+)
+"""ln Σ e^x over axes."""
+
+# ------------------------------------------------------------------------------------------------------------ normalisation
+
+
+def _moments(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any]:
+    """x without its mean, and its (biased) variance."""
+    count = math.prod(x.shape[a] for a in axes) or math.nan
+    centred = x - xp.add.reduce(x, axis=axes, keepdims=True) / count
+    return centred, xp.add.reduce(centred * centred, axis=axes, keepdims=True) / count
+
+
+def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float) -> Any:
+    centred, variance = _moments(xp, x, axes)
+    return centred * (1 / xp.sqrt(variance + eps))
+
+
+def _standardize_rule(g: Any, x: Any, y: Any, *, axes: Axes, eps: float) -> Any:
+    """With σ² = variance + ε: J = (1 − 1/n − y yᵀ/n) / σ, which is symmetric: the pull is the push."""
+    centred = x - mean(x, axes=axes, keepdims=True)
+    scale = rsqrt(mean(centred * centred, axes=axes, keepdims=True) + eps)
+    return (g - mean(g, axes=axes, keepdims=True) - y * mean(g * y, axes=axes, keepdims=True)) * scale
+
+
+standardize = primitive("standardize", _standardize, [_standardize_rule], [_standardize_rule], promote="float", real_only=True)
+"""(x − mean) / √(variance + ε) over axes, with the biased variance."""
+
+# ---------------------------------------------------------------------------------------------------- the fully connected layer
+
+
+def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
+    out = x.dot(w.transpose()) if x.ndim == 2 else xp.matmul(x, w.transpose())
+    if getattr(out, "ndim", 0) and out.dtype == b.dtype:
+        out += b
+        return out
+    return out + b
+
+
+def _rows(a: Any, width: int) -> Any:
+    """All leading axes in one."""
+    return a if a.ndim == 2 else reshape(a, shape=(math.prod(a.shape[:-1]), width))
+
+
+affine = primitive(
+    "affine",
+    _affine,
+    [
+        lambda g, w: matmul(g, w),
+        lambda g, x, w_shape: matmul(swapped(_rows(g, w_shape[0])), _rows(x, w_shape[1])),
+        lambda g, b_shape: sum_to(g, shape=tuple(b_shape)),
+    ],
+    [
+        lambda t, w: matmul(t, swapped(w)),
+        lambda t, x: matmul(x, swapped(t)),
+        lambda t, y: broadcast_to(t, shape=tuple(y.shape)),
+    ],
+    promote="same",
+)
+"""x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
+
+# ------------------------------------------------------------------------------------------------------------------- a loss
+
+binary_cross_entropy = elementwise(
+    "binary_cross_entropy",
+    lambda xp, p, t: (t - 1) * _bounded_log(xp, xp.log1p, -p) - t * _bounded_log(xp, xp.log, p),
+    lambda g, p, t: g * (p - t) / maximum(p * (1 - p), 1e-12),
+    lambda g, p: g * (clamp(log1p(-p), low=-100.0, high=None) - clamp(log(p), low=-100.0, high=None)),
+    promote="float",
+    real_only=True,
+)
+"""−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs 100, not infinity (PyTorch's bounds)."""
+
+
+def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:
+    return xp.maximum(silently.run(logarithm, x), -100)
+
+
+# -------------------------------------------------------------------------------------------------------------------- chance
+
+draw: Callable[[Any], Any] = use_random(None).random
+"""Uniform numbers in [0, 1) of a shape. `functional` replaces it by the generator that `manual_seed` seeds."""
+
+
+def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
+    scale = 0.0 if p >= 1 else 1 / (1 - p)
+    return xp.asarray((draw(tuple(x.shape)) >= p) * scale).astype(x.dtype)
+
+
+dropout_mask = constant("dropout_mask", _dropout_mask)
+"""In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn anew each time that it runs."""

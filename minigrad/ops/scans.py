@@ -1,0 +1,148 @@
+"""Sums, products and recurrences that run along an axis, and the reductions whose derivatives need them.
+
+The one idea: the derivative of a running product is a first-order linear recurrence, y[k] = a[k] y[k-1] + b[k], and so is the derivative of such a recurrence, run
+backward. Nothing is ever divided by an element, so zeros among the factors are no special case, in any order of differentiation. (The usual
+formula, y/x summed from the end, needs separate treatment of the first zero, of the second, and again in the second derivative.)
+
+Source: linear recurrences as the closure of scans: G. Blelloch, Prefix Sums and Their Applications (1990).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..backend import silently
+from ..primitive import linear, primitive
+from .elementwise import exp, ones_like, where, zeros_like
+from .reduce import kept_shape, spread, sum_
+from .shape import cat, flip, inverse_of, permute, reshape
+
+# ------------------------------------------------------------------------------------------------------------------ moving along
+
+
+def _upto(axis: int, stop: int | None, start: int | None = None) -> tuple[Any, ...]:
+    return (slice(None),) * axis + (slice(start, stop),)
+
+
+def delayed(x: Any, axis: int, first: Any) -> Any:
+    """x moved one place along the axis; `first` makes the new first element of an old one (zeros_like, ones_like)."""
+    n = x.shape[axis]
+    return x if n == 0 else cat(first(x[_upto(axis, 1)]), x[_upto(axis, -1)], axis=axis, sizes=(1, n - 1))
+
+
+def backward_recurrence(a: Any, g: Any, axis: int) -> Any:
+    """h[k] = g[k] + a[k+1] h[k+1], from the end."""
+    turned = delayed(flip(a, axes=(axis,)), axis, zeros_like)
+    return flip(recurrence(turned, flip(g, axes=(axis,)), axis=axis), axes=(axis,))
+
+
+# ------------------------------------------------------------------------------------------------------------------------- scans
+
+cumsum = linear(
+    "cumsum",
+    lambda xp, x, *, axis: silently.run(xp.cumsum, x, axis=axis, dtype=x.dtype),
+    lambda g, *, axis: flip(cumsum(flip(g, axes=(axis,)), axis=axis), axes=(axis,)),
+)
+"""y[k] = x[0] + … + x[k] along an axis."""
+
+
+def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
+    out = b.copy()
+    before = (slice(None),) * axis
+    for k in range(1, b.shape[axis]):
+        out[(*before, k)] += a[(*before, k)] * out[(*before, k - 1)]
+    return out
+
+
+recurrence = primitive(
+    "recurrence",
+    _recurrence,
+    [
+        lambda g, a, y, *, axis: backward_recurrence(a, g, axis) * delayed(y, axis, zeros_like),
+        lambda g, a, *, axis: backward_recurrence(a, g, axis),
+    ],
+    [
+        lambda t, a, y, *, axis: recurrence(a, t * delayed(y, axis, zeros_like), axis=axis),
+        lambda t, a, *, axis: recurrence(a, t, axis=axis),
+    ],
+    promote="same",
+)
+"""y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of the interpreter for each k."""
+cumprod = primitive(
+    "cumprod",
+    lambda xp, x, *, axis: silently.run(xp.cumprod, x, axis=axis, dtype=x.dtype),
+    [lambda g, x, y, *, axis: delayed(y, axis, ones_like) * backward_recurrence(x, g, axis)],
+    [lambda t, x, y, *, axis: recurrence(x, t * delayed(y, axis, ones_like), axis=axis)],
+)
+"""y[k] = x[0] · … · x[k] along an axis."""
+
+
+def _logcumsumexp(xp: Any, x: Any, *, axis: int) -> Any:
+    out = x.copy()
+    before = (slice(None),) * axis
+    for k in range(1, x.shape[axis]):
+        out[(*before, k)] = silently.run(xp.logaddexp, out[(*before, k - 1)], x[(*before, k)])
+    return out
+
+
+def _share(part: Any, y: Any) -> Any:
+    """e to the (part - y): which share of the sum e^y the part e^part is; 0 where the part is nothing (e^-∞)."""
+    nothing = part == -math.inf
+    return where(nothing, 0.0, exp(where(nothing, 0.0, part) - where(nothing, 0.0, y)))
+
+
+logcumsumexp = primitive(
+    "logcumsumexp",
+    _logcumsumexp,
+    [lambda g, x, y, *, axis: _share(x, y) * backward_recurrence(_share(delayed(y, axis, zeros_like), y), g, axis)],
+    [lambda t, x, y, *, axis: recurrence(_share(delayed(y, axis, zeros_like), y), t * _share(x, y), axis=axis)],
+    real_only=True,
+)
+"""y[k] = ln(e^x[0] + … + e^x[k]) along an axis, without overflow: y[k] = ln(e^y[k-1] + e^x[k])."""
+
+# -------------------------------------------------------------------------------------------------------------------- reductions
+
+
+def _others(x: Any, axes: tuple[int, ...]) -> Any:
+    """For each element the product of all the others along the axes: of those before it times those after it."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    order = (*rest, *axes)
+    moved = permute(x, axes=order)
+    shape, last = tuple(moved.shape), len(rest)
+    row = reshape(moved, shape=(*shape[:last], math.prod(shape[last:])))
+    ahead = delayed(cumprod(row, axis=last), last, ones_like)
+    behind = flip(delayed(cumprod(flip(row, axes=(last,)), axis=last), last, ones_like), axes=(last,))
+    return permute(reshape(ahead * behind, shape=shape), axes=inverse_of(order))
+
+
+prod = primitive(
+    "prod",
+    lambda xp, x, *, axes, keepdims: silently.run(xp.prod, x, axis=axes, keepdims=keepdims),
+    [lambda g, x, *, axes: spread(g, tuple(x.shape), axes) * _others(x, axes)],
+    [lambda t, x, *, axes, keepdims: sum_(t * _others(x, axes), axes=axes, keepdims=keepdims)],
+)
+"""Product over axes; 1 over no elements."""
+
+
+def _logsumexp(xp: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any:
+    kept = kept_shape(x.shape, axes)
+    if math.prod(x.shape[i] for i in axes) == 0:
+        top = xp.zeros(kept, x.dtype)
+    else:
+        top = xp.asarray(x.max(axis=axes, keepdims=True))
+        top = xp.where(xp.isfinite(top), top, xp.zeros(kept, x.dtype))
+    parts = silently.run(xp.exp, x - top)
+    y = silently.run(xp.log, xp.add.reduce(parts, axis=axes, keepdims=True)) + top
+    return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+logsumexp = primitive(
+    "logsumexp",
+    _logsumexp,
+    [lambda g, x, y, *, axes: spread(g, tuple(x.shape), axes) * exp(x - spread(y, tuple(x.shape), axes))],
+    [lambda t, x, y, *, axes, keepdims: sum_(t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims)],
+    promote="float",
+    real_only=True,
+)
+"""ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a derivative: NaN)."""

@@ -1,0 +1,37 @@
+"""Order and counting: operations that answer with indices or counts. They have no derivative; what is read at the indices has.
+
+So a sort is `x[argsort(x)]`, and its derivative is the transpose of that reading: each cotangent element goes back to where its value came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..primitive import constant
+
+
+def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
+    if not descending:
+        return x.argsort(axis=axis, kind="stable")
+    turned = xp.flip(x, axis).argsort(axis=axis, kind="stable")  # equals keep their order, NaN comes first
+    return x.shape[axis] - 1 - xp.flip(turned, axis)
+
+
+argsort = constant("argsort", _argsort, real_only=True)
+"""The indices (int64) that sort x along an axis; equals keep their order; NaN counts as larger than all numbers."""
+
+
+def _searchsorted(xp: Any, sorted_sequence: Any, values: Any, *, side: str) -> Any:
+    if sorted_sequence.ndim == 1:
+        return xp.searchsorted(sorted_sequence, values, side)
+    rows, wanted = sorted_sequence.reshape(-1, sorted_sequence.shape[-1]), values.reshape(-1, values.shape[-1])
+    found = [xp.searchsorted(rows[i], wanted[i], side) for i in range(len(rows))]
+    return xp.stack(found).reshape(values.shape) if found else xp.zeros(values.shape, "int64")
+
+
+searchsorted = constant("searchsorted", _searchsorted, real_only=True)
+"""Where each value would have to be inserted to keep the order: how many elements are smaller ("left"), or not larger ("right")."""
+argwhere = constant("argwhere", lambda xp, x: xp.argwhere(x))
+"""The indices of all elements that are not zero, one row each."""
+bincount = constant("bincount", lambda xp, x, *, minlength: xp.bincount(x, minlength=minlength))
+"""How often each of the numbers 0, 1, 2, … occurs."""

@@ -1,0 +1,205 @@
+"""The first difference between two Traces is found, and named as a teacher would name it."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.trace import first_divergence
+from minigrad.trace.diff import Divergence
+from minigrad.watch import trace_function
+
+
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+REFERENCE = trace_function(f, 2.0, 5.0, tangents=(1.0, 0.5))
+
+
+def changed(change):
+    trace = copy.deepcopy(REFERENCE)
+    change(trace)
+    return trace
+
+
+def step_of(trace, phase, node):
+    return next(s for s in trace["steps"] if s["phase"] == phase and s["node"] == node)
+
+
+def without_parts(trace):
+    for s in trace["steps"]:
+        s.pop("contribs", None)
+
+
+def test_equal_traces_have_no_difference():
+    assert first_divergence(REFERENCE, copy.deepcopy(REFERENCE)) is None
+
+
+def test_other_labels_names_and_words_are_no_difference():
+    trace = trace_function(lambda a, b: mg.log(a) + a * b - mg.sin(b), 2.0, 5.0, tangents=(1.0, 0.5), title="another")
+    assert first_divergence(REFERENCE, trace) is None and first_divergence(trace, REFERENCE) is None
+
+
+def test_another_legal_order_of_the_way_back_is_no_difference():
+    def reorder(t):
+        first = [i for i, s in enumerate(t["steps"]) if s["phase"] == "adjoint" and s["node"] in ("v3", "v4")]
+        a, b = first
+        t["steps"][a], t["steps"][b] = t["steps"][b], t["steps"][a]
+
+    assert first_divergence(REFERENCE, changed(reorder)) is None
+
+
+def test_small_rounding_is_no_difference_and_a_larger_one_is():
+    def nudge(by):
+        def change(t):
+            for s in t["steps"]:
+                for cell in s["writes"]:
+                    cell[2] *= 1 + by
+                for part in s.get("contribs", []):
+                    part["product"] *= 1 + by
+
+        return change
+
+    assert first_divergence(REFERENCE, changed(nudge(1e-8))) is None
+    found = first_divergence(REFERENCE, changed(nudge(1e-4)))
+    assert found is not None and found.kind == "value" and found.step == 0
+    assert first_divergence(REFERENCE, changed(nudge(1e-4)), rtol=1e-3) is None
+
+
+def test_overwritten_instead_of_accumulated():
+    def change(t):
+        without_parts(t)
+        step = step_of(t, "accumulate", "x1")
+        step["writes"][0][2] = REFERENCE["steps"][REFERENCE["steps"].index(step_of(REFERENCE, "accumulate", "x1"))]["contribs"][0][
+            "product"
+        ]
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert (found.kind, found.node, found.column, found.expected, found.got) == ("value", "x1", "g", 5.5, 0.5)
+    assert REFERENCE["steps"][found.step]["phase"] == "accumulate"
+    assert "one of 2 contributions alone" in found.say and "+=" in found.say
+
+
+def test_wrong_sign_of_a_rule_names_the_edge():
+    def change(t):
+        step = step_of(t, "adjoint", "v4")
+        step["contribs"][0]["product"] *= -1
+        step["writes"][0][2] *= -1
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert found.node == "v4" and found.column == "g" and found.expected == -1.0 and found.got == 1.0
+    edge = next(e for e in REFERENCE["edges"] if e["id"] == found.edge)
+    assert (edge["src"], edge["dst"]) == ("v4", "v5")
+    assert found.say == "v5 should send −1 to the adjoint of v4, but sends 1. The sign is wrong."
+
+
+def test_wrong_sign_without_contributions():
+    def change(t):
+        without_parts(t)
+        step_of(t, "adjoint", "v4")["writes"][0][2] *= -1
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert found.node == "v4" and found.say == "the adjoint of v4 should be −1, but is 1. The sign is wrong."
+
+
+def test_a_contribution_that_started_too_early():
+    """In the wrong order an operation passes its adjoint on before it is complete."""
+
+    def g(x):
+        y = x * 2
+        return y * y + y
+
+    reference = trace_function(g, 3.0, mode="reverse")
+    trace = copy.deepcopy(reference)
+    last = trace["steps"][-1]
+    assert last["node"] == "x"
+    last["contribs"][0] |= {"upstream": 1.0, "product": 2.0}
+    last["writes"][0][2] = 2.0
+    found = first_divergence(reference, trace)
+    assert found.node == "x" and found.step == len(reference["steps"]) - 1
+    assert "the adjoint of v1 that it starts from should be 13 when it is complete, but is 1" in found.say
+
+
+def test_a_missing_contribution():
+    def change(t):
+        t["steps"].remove(step_of(t, "accumulate", "x2"))
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert found.kind == "value" and found.node == "x2" and "alone" in found.say
+
+
+def test_an_adjoint_that_was_never_computed():
+    def change(t):
+        t["steps"] = [s for s in t["steps"] if not any(n == "v1" and c == "g" for n, c, _ in s["writes"])]
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert (found.kind, found.node, found.column, found.got) == ("missing", "v1", "g", None)
+    assert found.say == "the adjoint of v1 was never computed; it should be 1."
+
+
+def test_a_wrong_value_comes_before_what_follows_from_it():
+    def change(t):
+        step_of(t, "primal", "v1")["writes"][0][2] = 0.5
+        step_of(t, "primal", "v3")["writes"][0][2] = 10.5
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert (found.node, found.column) == ("v1", "v")
+
+
+def test_a_wrong_tangent():
+    def change(t):
+        step = step_of(t, "tangent", "v2")
+        step["contribs"].pop()
+        step["writes"][0][2] = step["contribs"][0]["product"]
+
+    found = first_divergence(REFERENCE, changed(change))
+    assert (found.kind, found.node, found.column) == ("value", "v2", "d") and found.expected == 6.0 and found.got == 5.0
+
+
+def test_a_missing_edge_another_operation_and_swapped_operands():
+    found = first_divergence(REFERENCE, changed(lambda t: t["edges"].pop(0)))
+    assert found.kind == "structure" and found.node == "v1" and "made from x1, but is made from nothing" in found.say
+    found = first_divergence(REFERENCE, trace_function(lambda a, b: mg.log(a) + a * b - mg.cos(b), 2.0, 5.0))
+    assert found.kind == "structure" and found.node == "v4" and "made by sin, but is made by cos" in found.say
+    found = first_divergence(REFERENCE, trace_function(lambda a, b: mg.log(a) + b * a - mg.sin(b), 2.0, 5.0))
+    assert found.kind == "structure" and found.node == "v2" and "x1 and x2, but is made from" in found.say
+
+
+def test_extra_and_missing_nodes():
+    longer = trace_function(lambda a, b: (mg.log(a) + a * b - mg.sin(b)) * 2, 2.0, 5.0)
+    found = first_divergence(REFERENCE, longer)
+    assert found.kind == "extra" and found.node == "v6" and "first extra one is v6" in found.say
+    found = first_divergence(longer, REFERENCE)
+    assert found.kind == "missing" and found.node == "v6"
+
+
+def test_arrays_shapes_nan_and_complex():
+    g = lambda x: (x * x).sum()
+    reference = trace_function(g, [1.0, 2.0, 3.0])
+    other = trace_function(g, [1.0, 2.0, 4.0])
+    found = first_divergence(reference, other)
+    assert found.step == 0 and found.node == "x"
+    assert first_divergence(reference, trace_function(g, [[1.0, 2.0, 3.0]])).kind == "value"
+    with np.errstate(all="ignore"):
+        broken = trace_function(lambda x: mg.log(x) * 0.0, 0.0)
+        assert first_divergence(broken, copy.deepcopy(broken)) is None
+        assert first_divergence(broken, trace_function(lambda x: mg.log(x) * 0.0, 1.0)) is not None
+    z = trace_function(lambda z: (z * z).real.sum(), np.array([1 + 2j]))
+    assert first_divergence(z, copy.deepcopy(z)) is None
+    assert first_divergence(z, trace_function(lambda z: (z * z).real.sum(), np.array([1 - 2j]))).node == "z"
+
+
+def test_a_difference_beyond_the_sample_shows_in_the_summary():
+    reference = trace_function(lambda x: (x * x).sum(), np.arange(20.0), mode="primal")
+    values = np.arange(20.0)
+    values[19] = 18.0
+    assert first_divergence(reference, trace_function(lambda x: (x * x).sum(), values, mode="primal")).step == 0
+
+
+def test_a_divergence_is_a_record():
+    found = first_divergence(REFERENCE, changed(lambda t: t["edges"].pop(0)))
+    assert isinstance(found, Divergence) and found.edge is None
+    with pytest.raises(AttributeError):
+        found.kind = "value"
