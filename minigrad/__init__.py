@@ -6,7 +6,8 @@
     y.backward()
     x.grad                     # tensor(1.6931)
 
-Names and semantics are PyTorch's wherever PyTorch has the thing. Start reading at primitive.py (how an operation is declared), then engine/ (how it is run, forward and back).
+Names and semantics are PyTorch's wherever PyTorch has the thing. Start reading at primitive.py (how an operation is declared), then
+engine/ (how it is run, forward and back).
 """
 
 from . import autograd, backend, errors, func, functions, methods
@@ -36,7 +37,7 @@ from .functions import as_tensor_ as as_tensor
 from .tensor import Tensor
 
 __version__ = "0.1.0"
-half, float, double, long, int, bool = float16, float32, float64, int64, int32, bool_  # noqa: A001
+half, float, double, long, int, bool = float16, float32, float64, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
 del methods  # imported for what it attaches to Tensor
 __all__ = [

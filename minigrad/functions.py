@@ -1,7 +1,7 @@
 """The functions that users call: PyTorch's names and conventions around the bare operations.
 
-Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes may be given as `dim=` or `axis=`, kept as `keepdim=` or `keepdims=`; negative axes count
-from the end; a wrong axis raises IndexError naming the range.
+Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes may be given as `dim=` or `axis=`, kept as `keepdim=` or
+`keepdims=`; negative axes count from the end; a wrong axis raises IndexError naming the range.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _sizes(sizes: Sequence[Any]) -> Shape:
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python floats become float32, arrays keep their dtype."""
+    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python floats become float32, arrays keep
+    their dtype."""
     return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -57,7 +58,8 @@ def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor on the memory of a NumPy array: changes of either are seen in the other (but only the tensor's own in-place operations are counted)."""
+    """A tensor on the memory of a NumPy array: changes of either are seen in the other (but only the tensor's own in-place operations are
+    counted)."""
     if not hasattr(array, "dtype") or not hasattr(array, "strides"):
         raise TypeError(f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for other data.")
     out = wrap(backend.owned_array(array))
@@ -145,7 +147,9 @@ def set_random_state(state: Any) -> None:
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
-    return _made(_drawn(lambda s: backend.as_payload(_generator.random(s), dtype or backend.default_dtype()), _sizes(size)), requires_grad, device)
+    return _made(
+        _drawn(lambda s: backend.as_payload(_generator.random(s), dtype or backend.default_dtype()), _sizes(size)), requires_grad, device
+    )
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -154,7 +158,9 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
     def draw(shape: Shape) -> Any:
         real = _generator.standard_normal(shape)
-        return backend.as_payload((real + 1j * _generator.standard_normal(shape)) * math.sqrt(0.5) if backend.is_complex(wanted) else real, wanted)
+        return backend.as_payload(
+            (real + 1j * _generator.standard_normal(shape)) * math.sqrt(0.5) if backend.is_complex(wanted) else real, wanted
+        )
 
     return _made(_drawn(draw, _sizes(size)), requires_grad, device)
 
@@ -282,7 +288,7 @@ def pow(base: Any, exponent: Any) -> Tensor:
     if isinstance(base, Tensor) and type(exponent) in (int, float):
         if base.dtype.kind == "b" and type(exponent) is int:
             base = base.to(backend.int64)
-        if not base.dtype.kind == "f" and (type(exponent) is float or (exponent < 0 and base.dtype.kind != "c")):
+        if base.dtype.kind != "f" and (type(exponent) is float or (exponent < 0 and base.dtype.kind != "c")):
             if base.dtype.kind in "iub" and type(exponent) is int:
                 raise RuntimeError("pow: integers to negative integer powers are not allowed; convert the base with .float() first.")
             base = base.to(backend.result_type([base.array, exponent]))
@@ -345,7 +351,8 @@ def complex(real: Any, imag: Any) -> Tensor:
 
 
 def view_as_real(x: Any) -> Tensor:
-    """A complex tensor of shape (…) as a real one of shape (…, 2) on the same memory: real and imaginary parts. Raises DTypeError for real tensors."""
+    """A complex tensor of shape (…) as a real one of shape (…, 2) on the same memory: real and imaginary parts. Raises DTypeError for real
+    tensors."""
     x = as_tensor(x)
     if not backend.is_complex(x.dtype):
         raise DTypeError(f"view_as_real: needs a complex tensor, got {x.dtype}.")
@@ -363,7 +370,9 @@ def view_as_complex(x: Any) -> Tensor:
     if x.ndim == 0 or x.shape[-1] != 2:
         raise ShapeError(f"view_as_complex: needs a last axis of size 2 (real and imaginary part), got shape {x.shape}.")
     if any_true(s % (2 * x.dtype.itemsize) for s in x.array.strides[:-1]) or x.array.strides[-1] != x.dtype.itemsize:
-        raise ShapeError("view_as_complex: the two parts do not lie side by side in memory, so they cannot be seen as one number. Call .contiguous() first.")
+        raise ShapeError(
+            "view_as_complex: the two parts do not lie side by side in memory, so they cannot be seen as one number. Call .contiguous() first."
+        )
     return ew.view_as_complex(x)  # type: ignore[no-any-return]
 
 
@@ -371,7 +380,8 @@ def view_as_complex(x: Any) -> Tensor:
 
 
 def axes_of(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
-    """`dim` (None, an int, a sequence) as sorted non-negative axes. Raises IndexError for one out of range, RuntimeError for one named twice."""
+    """`dim` (None, an int, a sequence) as sorted non-negative axes. Raises IndexError for one out of range, RuntimeError for one named
+    twice."""
     if dim is None or (isinstance(dim, list | tuple) and len(dim) == 0):
         return tuple(range(x.ndim))
     dims = [dim] if not isinstance(dim, list | tuple) else dim
@@ -440,19 +450,23 @@ def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor
 
 
 def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is none."""
+    """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
+    none."""
     return _place(rd.argmax, as_tensor(x), dim, keepdim)
 
 
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is none."""
+    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
+    none."""
     return _place(rd.argmin, as_tensor(x), dim, keepdim)
 
 
 def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     axis = None if dim is None else axis_of(x.ndim, dim, operation.name)
     if (x.shape[axis] if axis is not None and x.ndim else numel(x)) == 0:
-        raise IndexError(f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}{'' if dim is None else f' along dimension {dim}'}.")
+        raise IndexError(
+            f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}{'' if dim is None else f' along dimension {dim}'}."
+        )
     return operation(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
@@ -628,7 +642,8 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 
 
 def matmul(a: Any, b: Any) -> Tensor:
-    """The matrix product a @ b; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError naming the sizes."""
+    """The matrix product a @ b; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError naming the
+    sizes."""
     a, b = as_tensor(a), as_tensor(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {a.shape} and {b.shape}. Use * for numbers.")
@@ -656,7 +671,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 
 def _plain_index(index: Any, like: Any) -> Any:
-    """The index with tensors and lists replaced by arrays, on the device of the payload `like`. A copy: nobody shall change it before the backward pass."""
+    """The index with tensors and lists replaced by arrays, on the device of the payload `like`. A copy: nobody shall change it before the
+    backward pass."""
     if isinstance(index, tuple):
         return tuple(_plain_index(part, like) for part in index)
     if isinstance(index, Tensor | list):
@@ -698,7 +714,7 @@ def log_softmax(x: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
     x = as_tensor(x)
-    return nw.logsumexp(x, axes=_reduced(x, axes_of(x, dim, "logsumexp")), keepdims=keepdim)  # type: ignore[no-any-return]
+    return ops.scans.logsumexp(x, axes=_reduced(x, axes_of(x, dim, "logsumexp")), keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 def numel(x: Any) -> int:

@@ -1,8 +1,8 @@
 """The graph that a computation leaves behind, and what its nodes keep for the way back.
 
-Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never to tensors), so values that no rule asked for
-die as soon as the program drops them. There is no reference from inputs to results and no cycle: memory returns by reference counting
-alone. A node is born after everything it was made from; **sorting nodes by `born`, youngest first, is a topological order**.
+Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never to tensors), so values that no rule
+asked for die as soon as the program drops them. There is no reference from inputs to results and no cycle: memory returns by reference
+counting alone. A node is born after everything it was made from; **sorting nodes by `born`, youngest first, is a topological order**.
 
 An operation with several results is one `OpNode` whose results are `Pick` nodes, one each.
 """
@@ -36,7 +36,8 @@ class Node:
 
     born: running number; parents: the inputs' nodes, None for inputs that need no gradient; shape, dtype: of the value;
     hooks: functions that see (and may replace) the value's complete cotangent, or None; retained: weak reference to the tensor that
-    wants the cotangent as its `.grad`, or None; tangents: those of the values that it keeps, where forward mode was on (None for nodes that keep nothing).
+    wants the cotangent as its `.grad`, or None; tangents: those of the values that it keeps, where forward mode was on (None for nodes
+    that keep nothing).
     """
 
     __slots__ = ("__weakref__", "born", "dtype", "hooks", "parents", "retained", "shape")
@@ -101,9 +102,9 @@ class HookHandle:
 class OpNode(Node):
     """The node of a primitive operation's result.
 
-    saved: the values that the rules name (arrays, shapes); versions: (counter, number at the time of saving) for each saved array that can be
-    overwritten; unbroadcast: for each input the shape to which its contribution must be summed, or None where nothing was broadcast; tangents: the saved values'
-    tangents, where forward mode was on.
+    saved: the values that the rules name (arrays, shapes); versions: (counter, number at the time of saving) for each saved array that can
+    be overwritten; unbroadcast: for each input the shape to which its contribution must be summed, or None where nothing was broadcast;
+    tangents: the saved values' tangents, where forward mode was on.
     """
 
     __slots__ = ("params", "plan", "primitive", "saved", "tangents", "unbroadcast", "versions")
@@ -127,7 +128,8 @@ class OpNode(Node):
         if self.saved is None:
             raise GraphFreedError(
                 f"the graph of {self.primitive.name} was walked backward before and its saved values are gone. "
-                "To go through the same graph twice, call backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the first time; "
+                "To go through the same graph twice, call backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the "
+                "first time; "
                 "if you accumulate over a loop, make sure that each round builds its own graph."
             )
         for position, version, number in self.versions:
@@ -142,7 +144,8 @@ class OpNode(Node):
         array = self.saved[position] if self.saved is not None else None
         raise InPlaceError(
             f"the backward rule of {self.primitive.name} needs {what} (shape {tuple(getattr(array, 'shape', ()))}, dtype "
-            f"{getattr(array, 'dtype', '?')}) as it was at version {number}, but it was modified in place since and is at version {version.count}. "
+            f"{getattr(array, 'dtype', '?')}) as it was at version {number}, but it was modified in place since and is at version "
+            f"{version.count}. "
             "Use the out-of-place form of the operation that modified it (x = x * 2 instead of x.mul_(2) or x *= 2), or modify a .clone()."
         )
 
@@ -201,8 +204,9 @@ class Leaf(Node):
         return f"<AccumulateGrad object at {id(self):#x}>"
 
 
-_revive: Callable[[Leaf], Any]
-"""Set by tensor.py: a tensor for a leaf whose own tensor is gone."""
+def _revive(leaf: Leaf) -> Any:
+    """A tensor for a leaf whose own tensor is gone; tensor.py puts the real one here."""
+    raise RuntimeError("minigrad.tensor must be imported first.")
 
 
 def reached_from(roots: list[Node]) -> set[Node]:

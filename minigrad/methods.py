@@ -1,6 +1,7 @@
 """What a Tensor can do: one visible table that attaches operators, methods and autograd attributes to the class.
 
-The data model (tensor.py) knows no mathematics and the operations know no classes; here the two meet. Methods ending in an underscore work in place.
+The data model (tensor.py) knows no mathematics and the operations know no classes; here the two meet. Methods ending in an underscore work
+in place.
 """
 
 from __future__ import annotations
@@ -92,12 +93,12 @@ attach(Tensor, "__invert__", lambda self: ew.bitwise_not(self))
 # --------------------------------------------------------------------------------------------------- methods from functions
 
 _METHODS = """
-    exp exp2 expm1 log log2 log10 log1p sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal
-    neg negative abs absolute sign sgn floor ceil trunc round erf sigmoid relu conj angle isnan isinf isfinite logical_not clone
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin arcsin acos arccos atan arctan sinh cosh tanh asinh acosh atanh sqrt rsqrt square
+    reciprocal neg negative abs absolute sign sgn floor ceil trunc round erf sigmoid relu conj angle isnan isinf isfinite logical_not clone
     add sub subtract mul multiply div divide true_divide pow atan2 arctan2 logaddexp fmod remainder floor_divide maximum minimum
     eq ne lt less le less_equal gt greater ge greater_equal logical_and logical_or logical_xor clamp clip
-    sum mean amax amin argmax argmin all any reshape flatten squeeze unsqueeze permute transpose swapaxes swapdims t movedim broadcast_to sum_to flip
-    matmul allclose equal numel softmax log_softmax logsumexp
+    sum mean amax amin argmax argmin all any reshape flatten squeeze unsqueeze permute transpose swapaxes swapdims t movedim broadcast_to
+    sum_to flip matmul allclose equal numel softmax log_softmax logsumexp
 """.split()
 for _name in _METHODS:
     attach(Tensor, _name, (lambda f: lambda self, *args, **kwargs: f(self, *args, **kwargs))(getattr(functions, _name)))
@@ -105,8 +106,8 @@ for _name in _METHODS:
     getattr(Tensor, _name).__name__ = _name
 
 _IN_PLACE = """
-    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs sign floor ceil
-    trunc round erf sigmoid relu add sub mul div pow fmod remainder floor_divide atan2 clamp clip
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs
+    sign floor ceil trunc round erf sigmoid relu add sub mul div pow fmod remainder floor_divide atan2 clamp clip
 """.split()
 for _name in _IN_PLACE:
     attach(Tensor, _name + "_", _in_place(getattr(functions, _name), _name + "_", _name + "_"))
@@ -149,7 +150,8 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     out = functions.reshape(self, *shape)
     if out.numel() and out.window is None and out.array is not self.array:
         raise ShapeError(
-            f"view: shape {out.shape} cannot look into the memory of this tensor of shape {self.shape} (its elements are not laid out in that order). "
+            f"view: shape {out.shape} cannot look into the memory of this tensor of shape {self.shape} (its elements are not laid out "
+            "in that order). "
             "Use .reshape(...) which copies, or .contiguous() first."
         )
     return out
@@ -349,7 +351,8 @@ def tolist(self: Tensor) -> Any:
 
 @_method
 def numpy(self: Tensor, *, force: bool = False) -> Any:
-    """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require grad; `force` detaches and copies from a device."""
+    """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require grad; `force` detaches and copies from
+    a device."""
     if not force:
         if history(self) is not None:
             raise AutogradError("this tensor requires grad, and a NumPy array cannot record operations. Use x.detach().numpy().")
@@ -600,7 +603,8 @@ attach(
 
 @_method
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
-    """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor replaces it. Returns a handle with `.remove()`."""
+    """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor replaces it. Returns a handle with
+    `.remove()`."""
     node = history(self)
     if node is None:
         raise NoGradientError("register_hook: this tensor does not require grad, so no gradient will ever reach the hook.")

@@ -2,20 +2,23 @@
 
 There are four kinds, and the kind teaches the mathematics of y = f(x₁, …, xₙ):
 
-- `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both the pullback (VJP) and the pushforward (JVP).
+- `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both the pullback (VJP) and the pushforward
+(JVP).
 - `linear`: the JVP of a linear map is the map itself; only the transpose is written down.
 - `bilinear`: linear in each of two inputs; two transposes are written, the JVP is f(ẋ, b) + f(a, ẏ).
 - `primitive`: the general case, with a pull and a push rule for each input.
 
 A rule is a plain function `rule(g, …)` of the incoming cotangent (or tangent) `g`. **Its other parameters say, by name, what it needs**: an
-input by the name it has in the forward function, `y` for the output, `<input>_shape` for a shape, or a keyword parameter of the operation. Those values,
-and nothing else, are kept for the backward pass. Rules are written in the library's own operations, so that the same line runs on raw
-arrays (an ordinary backward pass) and on tensors (when the derivative is itself to be differentiated).
+input by the name it has in the forward function, `y` for the output, `<input>_shape` for a shape, or a keyword parameter of the operation.
+Those values, and nothing else, are kept for the backward pass. Rules are written in the library's own operations, so that the same line
+runs on raw arrays (an ordinary backward pass) and on tensors (when the derivative is itself to be differentiated).
 
-Complex numbers: a rule is written for the holomorphic derivative; the engine conjugates around it (PyTorch's convention: the gradient of a real
-loss is the conjugate Wirtinger derivative). Operations that are not holomorphic set `conjugates=True` and write the rule for complex input themselves.
+Complex numbers: a rule is written for the holomorphic derivative; the engine conjugates around it (PyTorch's convention: the gradient of a
+real loss is the conjugate Wirtinger derivative). Operations that are not holomorphic set `conjugates=True` and write the rule for complex
+input themselves.
 
-Sources: the uniform rule table of HIPS autograd; linear and bilinear declarations of JAX; rules that name what they save as in PyTorch's derivatives.yaml.
+Sources: the uniform rule table of HIPS autograd; linear and bilinear declarations of JAX; rules that name what they save as in PyTorch's
+derivatives.yaml.
 """
 
 from __future__ import annotations
@@ -55,7 +58,8 @@ class Rule:
                 sources.append(SHAPES - list(inputs).index(name[:-6]))
             else:
                 raise TypeError(
-                    f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor <input>_shape; make parameters keyword-only."
+                    f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor <input>_shape; make parameters "
+                    "keyword-only."
                 )
         self.sources = tuple(sources)
         self.keywords = tuple(keywords)
@@ -81,12 +85,13 @@ class Plan:
 
 
 class Primitive:
-    """A differentiable (or not) operation. Calling it runs it: on raw arrays it returns an array, with a Tensor among the arguments a Tensor.
+    """A differentiable (or not) operation. Calling it runs it: on raw arrays it returns an array, with a Tensor among the arguments a
+    Tensor.
 
     name: unique; kind: "elementwise", "linear", "bilinear", "primitive" or "constant" (no derivative);
     forward(xp, *arrays, **params): the computation, in terms of the array library `xp`;
-    inputs: names of the inputs; variadic: it takes any number of inputs (its one rule then gets `index`, the input's position, as a keyword);
-    pulls, pushes: one Rule per input, None where there is no derivative;
+    inputs: names of the inputs; variadic: it takes any number of inputs (its one rule then gets `index`, the input's position, as a
+    keyword); pulls, pushes: one Rule per input, None where there is no derivative;
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too, None leaves them;
     view: the result shares the first input's memory; conjugates: the rules treat complex numbers themselves;
     outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative;
@@ -133,7 +138,8 @@ class Primitive:
         return None if function is None else Rule(function, self.inputs, self.name)
 
     def plan(self, mask: int) -> Plan:
-        """What to keep for inputs with history as in `mask`: the bits after the leading 1, one an input, in order. Found once, then kept in `plans`."""
+        """What to keep for inputs with history as in `mask`: the bits after the leading 1, one an input, in order. Found once, then kept
+        in `plans`."""
         needed = tuple(bit == "1" for bit in f"{mask:b}"[1:])
         made = self.plans[mask] = Plan(self.pulls * len(needed) if self.variadic else self.pulls, needed)
         return made
@@ -164,7 +170,9 @@ apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_connec
 """Runs an operation; engine.py puts itself here, so that declarations need not know the engine."""
 
 
-def elementwise(name: str, forward: Callable[..., Any], *rules: RuleFunction | None, promote: str | None = "same", **options: Any) -> Primitive:
+def elementwise(
+    name: str, forward: Callable[..., Any], *rules: RuleFunction | None, promote: str | None = "same", **options: Any
+) -> Primitive:
     """Declare y[i] = f(a[i], b[i], …): one rule per input, serving both modes. Operands broadcast; the engine sums gradients back."""
     return Primitive(name, "elementwise", forward, rules, promote=promote, **options)
 

@@ -44,7 +44,8 @@ class Case:
     broadcast (else the parameters belong to `shapes`); complex, real: whether complex and real inputs are offered; half: the half-precision
     dtypes that NumPy (with ml_dtypes) has kernels for; fixed_dtype: the result's dtype is a parameter, whatever the inputs'; step: of the
     central differences; precision: of the comparisons that are exact but for rounding (an operation that rounds to float32 needs both
-    larger); route: how to reach the operation with ordinary arrays, where calling it does not.
+    larger); route: how to reach the operation with ordinary arrays, where calling it does not. It may also pick one of
+    several results (the checks compare one at a time: a case for each).
     """
 
     primitive: str

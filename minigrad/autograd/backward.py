@@ -25,11 +25,13 @@ def backward(
 ) -> list[tuple[Tensor, Tensor]]:
     """Add the gradients of `tensors` to the `.grad` of the leaves that they were computed from.
 
-    tensors: a tensor or a sequence; grad_tensors: for each the cotangent, of its shape (None for one-element tensors: a one); retain_graph: keep
-    the saved values for another pass (default: as create_graph); create_graph: make the gradients differentiable; inputs: only these get a gradient.
-    Returns the (tensor, gradient) pairs of this pass in the order in which they became final, so that SINGA's
+    tensors: a tensor or a sequence; grad_tensors: for each the cotangent, of its shape (None for one-element tensors: a one);
+    retain_graph: keep the saved values for another pass (default: as create_graph); create_graph: make the gradients differentiable;
+    inputs: only these get a gradient. Returns the (tensor, gradient) pairs of this pass in the order in which they became final, so that
+    SINGA's
     `for p, g in autograd.backward(loss): sgd.update(p, g)` works.
-    Raises NoGradientError if a tensor has no history, NonScalarError if a cotangent is missing, ShapeError if one does not fit, GraphFreedError, InPlaceError.
+    Raises NoGradientError if a tensor has no history, NonScalarError if a cotangent is missing, ShapeError if one does not fit,
+    GraphFreedError, InPlaceError.
     """
     if grad_variables is not None:
         if grad_tensors is not None:
@@ -67,7 +69,8 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated (unless only_inputs is False: then other leaves' `.grad` grows as well).
+    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated (unless only_inputs is False: then other leaves'
+    `.grad` grows as well).
 
     grad_outputs: a cotangent for each output; allow_unused: None instead of an error for an input that the outputs do not depend on;
     materialize_grads: zeros instead. Raises UnusedInputError, NoGradientError, NonScalarError, ShapeError, GraphFreedError, InPlaceError.
@@ -104,11 +107,15 @@ def grad(
     return tuple(results)
 
 
-def _batched_grad(outs: Any, ins: Any, cotangents: list[Any], retain: bool | None, create: bool, unused: bool | None, zeros: bool) -> tuple[Any, ...]:
+def _batched_grad(
+    outs: Any, ins: Any, cotangents: list[Any], retain: bool | None, create: bool, unused: bool | None, zeros: bool
+) -> tuple[Any, ...]:
     """All cotangents of a batch (dimension 0 of each grad_output) in one pass."""
     sizes = {c.shape[0] if isinstance(c, Tensor) and c.ndim else -1 for c in cotangents}
     if len(sizes) != 1 or -1 in sizes:
-        raise ValueError("grad: with is_grads_batched=True every grad_output must be a Tensor, and their first dimensions must have one size.")
+        raise ValueError(
+            "grad: with is_grads_batched=True every grad_output must be a Tensor, and their first dimensions must have one size."
+        )
     with batch_axis(sizes.pop()) as place:
         seeds = [enter(c, place=place, axis=0) for c in cotangents]
         results = grad(outs, ins, seeds, retain, create, allow_unused=unused, materialize_grads=zeros)
@@ -177,7 +184,8 @@ def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool,
                 )
             if out.dtype.kind == "c":
                 raise NonScalarError(
-                    f"{caller}: tensor {i} is complex; a gradient is defined for real losses only. Take .real or .abs() first, or give a cotangent."
+                    f"{caller}: tensor {i} is complex; a gradient is defined for real losses only. Take .real or .abs() first, or give "
+                    "a cotangent."
                 )
             seed = wrap(backend.ones(out.shape, out.dtype, out.array))
         elif not isinstance(seed, Tensor):
@@ -199,6 +207,7 @@ def _target(x: Tensor, index: int, caller: str) -> Node:
     node = history(x)
     if node is None:
         raise NoGradientError(
-            f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set requires_grad=True before computing."
+            f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set "
+            "requires_grad=True before computing."
         )
     return node

@@ -14,7 +14,7 @@ from ..errors import BatchingError
 from ..ops.index import gather
 from ..ops.shape import permute
 from ..tensor import Tensor
-from .boundary import enter, shared, taken_out
+from .boundary import enter, taken_out
 from .value import Batched, aligned, axes_of, union
 
 
@@ -25,7 +25,8 @@ def is_batched_index(index: Any) -> bool:
 
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index] for each example. Raises BatchingError for boolean masks, whose results have no common shape."""
-    parts = _explicit(index if isinstance(index, tuple) else (index,), x.ndim)
+    given = index if isinstance(index, tuple) else (index,)
+    parts = _explicit(given, x.ndim)
     arrays = [part for part in parts if hasattr(part, "dtype")]
     if any(a.dtype.kind == "b" for a in arrays):
         raise BatchingError(
@@ -35,8 +36,6 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     axes = union(arrays)
     rank = max(a.ndim for a in arrays)
     own = tuple(axis for axis in axes if axis in axes_of(x.array))
-    if x.node is not None and own and own != axes:
-        x, own = shared(x, axes), axes
     for position, axis in enumerate(own):
         x = taken_out(x, axis, position)
     numbered = [_counting(axis.size, axes.index(axis), len(axes) + rank) for axis in own]
@@ -46,7 +45,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     place = _place_of_arrays(full)
     for axis in axes:
         result = enter(result, place=axis, axis=place)
-    wanted = _place_of_arrays(parts)
+    wanted = _place_of_arrays(parts) if _neighbours(given) else 0
     if wanted != place:  # each example expects the dimensions of its index elsewhere
         order = [i for i in range(result.ndim) if not place <= i < place + rank]
         order[wanted:wanted] = range(place, place + rank)
@@ -67,8 +66,15 @@ def _explicit(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 
 def _place_of_arrays(parts: tuple[Any, ...]) -> int:
-    """Where the dimensions of index arrays stand in the result: in the arrays' place if they (and integers) are neighbours, else in front
-    (NumPy's rule).
-    """
-    at = [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
-    return at[0] if at == list(range(at[0], at[-1] + 1)) else 0
+    """Where the dimensions of index arrays stand in the result: in the arrays' place if they (and integers) are neighbours, else in front."""
+    return _array_places(parts)[0] if _neighbours(parts) else 0
+
+
+def _neighbours(parts: tuple[Any, ...]) -> bool:
+    """Whether no slice, None or Ellipsis (not even one that stands for nothing) comes between the arrays: NumPy's rule."""
+    at = _array_places(parts)
+    return at == list(range(at[0], at[-1] + 1))
+
+
+def _array_places(parts: tuple[Any, ...]) -> list[int]:
+    return [i for i, part in enumerate(parts) if not (part is None or part is Ellipsis or isinstance(part, slice))]

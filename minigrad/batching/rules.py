@@ -109,12 +109,15 @@ def _windowed(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any
 def _indexed(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
     """An index with arrays in it reads the example's axes, so the batch axes go to the end, where an index leaves them alone."""
     x, *values = arrays
+    if _ends_in_nothing(index, len(params["shape"]) if "shape" in params else x.ndim - k):
+        return _one_by_one(prim, xp, arrays, k, index=index, **params)
     if "shape" in params:
         params["shape"] = (*params["shape"], *x.shape[:k])
     if prim.name == "index_put":
         x = xp.broadcast_to(x, (*_lengths(arrays, k), *x.shape[k:]))
     ndim = len(params["shape"]) - k if "shape" in params else x.ndim - k
-    result = prim.forward(xp, *(_batch_last(a, k) for a in (x, *values)), index=_without_ellipsis(index, ndim), **params)
+    explicit = _without_ellipsis(index, ndim)
+    result = prim.forward(xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit, **params)
     return result.transpose((*range(result.ndim - k, result.ndim), *range(result.ndim - k)))
 
 
@@ -128,10 +131,19 @@ def _without_ellipsis(index: Any, ndim: int) -> Any:
     places = [i for i, part in enumerate(parts) if part is Ellipsis]
     if not places:
         return index
-    consumed = sum(
-        0 if p is None or p is Ellipsis else p.ndim if getattr(getattr(p, "dtype", None), "kind", "") == "b" else 1 for p in parts
-    )
-    return (*parts[: places[0]], *(slice(None),) * (ndim - consumed), *parts[places[0] + 1 :])
+    missing = (slice(None),) * (ndim - _consumed(parts))
+    return (*parts[: places[0]], *missing, *parts[places[0] + 1 :])
+
+
+def _ends_in_nothing(index: Any, ndim: int) -> bool:
+    """Whether the index holds an Ellipsis that stands for no axis: it still parts index arrays from one another (NumPy's rule), which no slice can say."""
+    return isinstance(index, tuple) and any(part is Ellipsis for part in index) and _consumed(index) == ndim
+
+
+def _consumed(parts: tuple[Any, ...]) -> int:
+    """How many axes an index reads."""
+    kind = lambda part: getattr(getattr(part, "dtype", None), "kind", "")
+    return sum(0 if part is None or part is Ellipsis else part.ndim if kind(part) == "b" else 1 for part in parts)
 
 
 def _product(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:

@@ -1,8 +1,8 @@
 """Forward mode: push tangents through an operation while it is computed.
 
-A tensor carries a dictionary level -> tangent. Levels are numbered from the outermost derivative inwards, and a rule that computes the tangent of a level
-sees only values and tangents of lower (outer) levels. So a derivative nested in another one can never confuse its own infinitesimal with the outer one
-("perturbation confusion").
+A tensor carries a dictionary level -> tangent. Levels are numbered from the outermost derivative inwards, and a rule that computes the
+tangent of a level sees only values and tangents of lower (outer) levels. So a derivative nested in another one can never confuse its own
+infinitesimal with the outer one ("perturbation confusion").
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def call_rule(rule: Rule, g: Any, inputs: list[Any], out: Any, params: dict[str,
             values.append(out)
         else:
             values.append(tuple(inputs[SHAPES - source].shape))
-    keywords = {k: params[k] if k in params else index for k in rule.keywords if k in params or k == "index"}
+    keywords = {k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
     return rule.function(g, *values, **keywords)
 
 

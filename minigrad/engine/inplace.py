@@ -1,8 +1,9 @@
 """In-place operations: new values in old memory, with the right history or a clear error.
 
-The values are computed out of place first (so that the operation is recorded like any other) and then written into the target's memory; the target takes
-over the history. If the target is a window into another tensor (a view), the base's history becomes "the base, with this region replaced", and every other view of
-that base derives its own history anew when it is next used. This is PyTorch's rule, in its functional form.
+The values are computed out of place first (so that the operation is recorded like any other) and then written into the target's memory;
+the target takes over the history. If the target is a window into another tensor (a view), the base's history becomes "the base, with this
+region replaced", and every other view of that base derives its own history anew when it is next used. This is PyTorch's rule, in its
+functional form.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from .record import _node, history
 def assign(target: Tensor, value: Tensor, operation: str) -> Tensor:
     """Write `value` into `target`'s memory, let `target` take over its history, and return `target`.
 
-    Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to grow, RuntimeError if the dtype does not fit.
+    Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to grow, RuntimeError if the dtype does
+    not fit.
     """
     check_target(target, operation, differentiable=value.node is not None)
     if hasattr(value.array, "check_fits"):
@@ -70,7 +72,8 @@ def check_target(target: Tensor, operation: str, differentiable: bool = False) -
         )
     if not is_writable(target.array):
         raise InPlaceError(
-            f"{operation}: the target's memory may only be read (it is part of an expanded tensor, or of a read-only array). Call .clone() before writing to it."
+            f"{operation}: the target's memory may only be read (it is part of an expanded tensor, or of a read-only array). Call "
+            ".clone() before writing to it."
         )
     if not state.recording:
         return
@@ -86,7 +89,8 @@ def check_target(target: Tensor, operation: str, differentiable: bool = False) -
     base = target.window.base
     if isinstance(base.node, Leaf):
         raise InPlaceError(
-            f"{operation}: a view of a leaf tensor that requires grad is modified in place. Modify a .clone() of the leaf, or do it inside `with no_grad():`."
+            f"{operation}: a view of a leaf tensor that requires grad is modified in place. Modify a .clone() of the leaf, or do it "
+            "inside `with no_grad():`."
         )
     if target.window.problem is not None and (differentiable or node is not None or base.node is not None):
         reason = {
@@ -121,7 +125,8 @@ def _fits(dtype: Any, target: Any) -> bool:
 
 
 def _move_retained(target: Tensor, node: Any) -> None:
-    """`retain_grad` asks for the gradient of the tensor as it is now, so the request moves on to the new node; hooks stay with the old one."""
+    """`retain_grad` asks for the gradient of the tensor as it is now, so the request moves on to the new node; hooks stay with the old
+    one."""
     old = target.node
     if old is not None and node is not None and old is not node and old.retained is not None:
         node.retained, old.retained = old.retained, None

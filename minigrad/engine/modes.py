@@ -1,7 +1,8 @@
-"""The switches of the engine: whether operations are recorded for reverse mode, and which forward-mode levels are open. Both belong to a thread.
+"""The switches of the engine: whether operations are recorded for reverse mode, and which forward-mode levels are open. Both belong to a
+thread.
 
-`no_grad`, `enable_grad` and `set_grad_enabled` work as context managers, as decorators (also of generators and coroutines, for which the mode
-holds in each of their steps and not in between), with or without parentheses.
+`no_grad`, `enable_grad` and `set_grad_enabled` work as context managers, as decorators (also of generators and coroutines, for which the
+mode holds in each of their steps and not in between), with or without parentheses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What happens when an operation is called: compute, and remember how.
 
 `apply` is the engine's forward half. Arrays in, array out. With a Tensor among the arguments, a Tensor out; if an input carries history and
-recording is on, the result gets a node that keeps exactly the values that its derivative rules name; if an input carries tangents, the result gets tangents.
+recording is on, the result gets a node that keeps exactly the values that its derivative rules name; if an input carries tangents, the
+result gets tangents.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def _check_shapes(prim: Primitive, args: tuple[Any, ...]) -> None:
         if len({n for n in sizes if n != 1}) > 1:
             given = " and ".join(map(str, shapes))
             raise ShapeError(
-                f"{prim.name}: shapes {given} do not fit: counted from the last dimension, sizes must be equal or 1, but {' and '.join(map(str, sizes))} meet."
+                f"{prim.name}: shapes {given} do not fit: counted from the last dimension, sizes must be equal or 1, but "
+                f"{' and '.join(map(str, sizes))} meet."
             ) from None
 
 
@@ -67,7 +69,8 @@ def _watched(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
 
 
 def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    # One pass over the arguments finds all there is to know; the common case (host arrays of one floating dtype, Python numbers) then costs nothing more.
+    # One pass over the arguments finds all there is to know; the common case (host arrays of one floating dtype, Python numbers) then
+    # costs nothing more.
     arrays: list[Any] = []
     nodes: list[Node | None] = []
     mask = 1  # one bit an argument: does it have history?
@@ -181,7 +184,9 @@ def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if type(a) is Tensor:
             if a.array.dtype != dtype:  # a raw array becomes a constant: nothing to remember about its conversion
                 out[i] = cast(a, dtype=dtype) if a is args[i] else wrap(_compute(cast, [a.array], {"dtype": dtype}))
-        elif type(a) in PYTHON_SCALARS and dtype.kind == "V":  # a Python number takes the dtype of the array it meets, but NumPy would widen bfloat16
+        elif (
+            type(a) in PYTHON_SCALARS and dtype.kind == "V"
+        ):  # a Python number takes the dtype of the array it meets, but NumPy would widen bfloat16
             out[i] = wrap(normal(_scalar(a, dtype)))
     return tuple(out)
 
@@ -317,7 +322,8 @@ def refresh_view(tensor: Tensor) -> None:
     if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very window
         if history(view.base) is not None:
             raise InPlaceError(
-                f"a view of shape {tensor.shape} was made a leaf (requires_grad_()), and the tensor that it looks into was then modified in "
+                f"a view of shape {tensor.shape} was made a leaf (requires_grad_()), and the tensor that it looks into was then "
+                "modified in "
                 "place by something that requires grad: the view cannot be both. Make the leaf from a .clone() or .detach().clone()."
             )
         view.seen = tensor.version.count
@@ -326,7 +332,8 @@ def refresh_view(tensor: Tensor) -> None:
         if not state.recording:
             return
         raise InPlaceError(
-            f"a view of shape {tensor.shape} was made under no_grad, and the tensor that it looks into was modified in place since: whether "
+            f"a view of shape {tensor.shape} was made under no_grad, and the tensor that it looks into was modified in place since: "
+            "whether "
             "the view has a gradient is ambiguous. Make the view outside no_grad, or use a .detach() or .clone() of it."
         )
     view.seen = tensor.version.count

@@ -1,10 +1,11 @@
 """Reverse mode: carry cotangents from the outputs back to the inputs.
 
-For y = f(x₁, …, xₙ) with operations vᵢ, the adjoint of a value is v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all operations j that used it. So a value may be processed
-only when all its users have been: the nodes are visited from the youngest to the oldest. One loop, no recursion; each node runs once, however many paths lead to it.
+For y = f(x₁, …, xₙ) with operations vᵢ, the adjoint of a value is v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all operations j that used it. So a value may
+be processed only when all its users have been: the nodes are visited from the youngest to the oldest. One loop, no recursion; each node
+runs once, however many paths lead to it.
 
-An ordinary pass computes on raw arrays. When the derivative must itself be differentiable (`create_graph`, or forward mode through the backward pass) the same rules
-run on tensors: the pass is then *live*.
+An ordinary pass computes on raw arrays. When the derivative must itself be differentiable (`create_graph`, or forward mode through the
+backward pass) the same rules run on tensors: the pass is then *live*.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ def differentiate(
 ) -> dict[Node, Tensor]:
     """One reverse pass from `roots` with cotangents `seeds`.
 
-    targets: nodes whose cotangents are wanted (returned, where reached); None means all leaves, and nothing is returned. Work is done only on paths
-    to the targets. accumulate: add the cotangents of leaves (of the targets, if given) to their `.grad`. create_graph: record the pass itself. retain_graph: keep the
-    saved values. report: gets a (tensor, gradient) pair for each stored gradient, in the order in which they become final.
+    targets: nodes whose cotangents are wanted (returned, where reached); None means all leaves, and nothing is returned. Work is done only
+    on paths to the targets. accumulate: add the cotangents of leaves (of the targets, if given) to their `.grad`. create_graph: record the
+    pass itself. retain_graph: keep the saved values. report: gets a (tensor, gradient) pair for each stored gradient, in the order in
+    which they become final.
     """
     reached = reached_from(list(roots))
     wanted = None if targets is None else set(targets)
@@ -152,7 +154,7 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
         if rule.keywords:
             params = node.params
             c = rule.function(
-                g, *arguments, **{k: params[k] if k in params else index for k in rule.keywords if k in params or k == "index"}
+                g, *arguments, **{k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
             )
         else:
             c = rule.function(g, *arguments)
@@ -224,7 +226,8 @@ def _show_to_hooks(node: Node, g: Any, report: list[tuple[Tensor, Tensor]] | Non
                 raise TypeError(f"a gradient hook of {node.name()} returned {type(replaced).__name__}; it must return a Tensor or None.")
             if replaced.shape != shown.shape:
                 raise RuntimeError(
-                    f"a gradient hook of {node.name()} changed the gradient's shape from {shown.shape} to {replaced.shape}; it must keep the shape."
+                    f"a gradient hook of {node.name()} changed the gradient's shape from {shown.shape} to {replaced.shape}; it must "
+                    "keep the shape."
                 )
             if replaced.dtype != shown.dtype:
                 raise RuntimeError(f"a gradient hook of {node.name()} changed the gradient's dtype from {shown.dtype} to {replaced.dtype}.")

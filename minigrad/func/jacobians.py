@@ -89,7 +89,8 @@ def _refuse_complex(caller: str, tensors: Sequence[Tensor]) -> None:
     """
     if any(t.dtype.kind == "c" for t in tensors):
         raise NonScalarError(
-            f"{caller}: complex inputs or outputs have no single Jacobian. Differentiate real and imaginary parts separately, use vjp or jvp, "
+            f"{caller}: complex inputs or outputs have no single Jacobian. Differentiate real and imaginary parts separately, use vjp "
+            "or jvp, "
             'or, for a holomorphic function, autograd.functional.jacobian(..., strategy="forward-mode").'
         )
 

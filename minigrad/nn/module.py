@@ -1,7 +1,7 @@
 """`Module`: a function with parameters, built from tensors and other modules. `Layer` (SINGA) is the same class.
 
-There is no registration: whatever tensor that requires grad, module, or list, tuple or dict of these is an attribute belongs to the module. The order is that in which
-the attributes were set. Non-trainable state (running statistics) is declared with `register_buffer`.
+There is no registration: whatever tensor that requires grad, module, or list, tuple or dict of these is an attribute belongs to the
+module. The order is that in which the attributes were set. Non-trainable state (running statistics) is declared with `register_buffer`.
 """
 
 from __future__ import annotations
@@ -207,14 +207,19 @@ class Module:
         return OrderedDict((name, value.detach()) for name, value in state)
 
     def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> None:
-        """Copy values into the parameters and buffers of the same names. Raises StateError listing what is missing, unknown, or of another shape.
+        """Copy values into the parameters and buffers of the same names. Raises StateError listing what is missing, unknown, or of another
+        shape.
 
         Nothing is changed if anything does not fit. strict=False passes over missing and unknown names (not over wrong shapes).
         """
         own = dict(self._named(lambda module, name, value: True))
         missing = [k for k in own if k not in state]
         unknown = [k for k in state if k not in own]
-        shapes = [(k, own[k].shape, tuple(as_tensor(state[k]).shape)) for k in own if k in state and own[k].shape != tuple(as_tensor(state[k]).shape)]
+        shapes = [
+            (k, own[k].shape, tuple(as_tensor(state[k]).shape))
+            for k in own
+            if k in state and own[k].shape != tuple(as_tensor(state[k]).shape)
+        ]
         problems = [f"  missing: {', '.join(missing)}"] if missing and strict else []
         problems += [f"  unknown: {', '.join(unknown)}"] if unknown and strict else []
         problems += [f"  {k}: shape {theirs} does not fit {ours}" for k, ours, theirs in shapes]

@@ -3,7 +3,7 @@
 Rules use the operations themselves, never `xp`, no item assignment, no branch on data: so one line serves raw arrays, tensors, and graphs.
 """
 
-from . import device, diagonals, elementwise, factorisations, index, linalg, reduce, scans, shape, sorting, special
+from . import device, diagonals, elementwise, factorisations, index, linalg, network, reduce, scans, shape, sorting, special, windows
 
 __all__ = [
     "device",
@@ -12,9 +12,11 @@ __all__ = [
     "factorisations",
     "index",
     "linalg",
+    "network",
     "reduce",
     "scans",
     "shape",
     "sorting",
     "special",
+    "windows",
 ]

@@ -14,7 +14,7 @@ from ..backend import silently, use_random
 from ..primitive import constant, elementwise, primitive
 from .elementwise import clamp, exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
-from .reduce import kept_shape, mean, spread, sum_
+from .reduce import mean, sum_
 from .shape import broadcast_to, reshape, sum_to
 
 Axes = tuple[int, ...]
@@ -56,16 +56,6 @@ def _log_softmax(xp: Any, x: Any, *, axis: int) -> Any:
     return silently.run(xp.subtract, x - top, silently.run(xp.log, total))
 
 
-def _logsumexp(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
-    if any(x.shape[a] == 0 for a in axes) or 0 in x.shape:
-        out = xp.zeros(kept_shape(tuple(x.shape), axes), x.dtype)
-        out[...] = -math.inf
-    else:
-        top, _, total = _exponentials(xp, x, axes)
-        out = silently.run(xp.log, total) + top
-    return out if keepdims else out.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
-
-
 def _over(axis: int, x: Any) -> Axes:
     return (axis,) if x.ndim else ()
 
@@ -87,15 +77,6 @@ log_softmax = primitive(
     real_only=True,
 )
 """x − ln Σ e^x along an axis."""
-logsumexp = primitive(
-    "logsumexp",
-    _logsumexp,
-    [lambda g, x, y, *, axes: spread(g, tuple(x.shape), axes) * exp(x - spread(y, tuple(x.shape), axes))],
-    [lambda t, x, y, *, axes, keepdims: sum_(t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims)],
-    promote="float",
-    real_only=True,
-)
-"""ln Σ e^x over axes."""
 
 # ------------------------------------------------------------------------------------------------------------ normalisation
 

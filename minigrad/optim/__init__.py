@@ -6,4 +6,16 @@ from .optimizer import Optimizer
 from .rules import SGD, Adagrad, Adam, AdamW, RMSprop
 
 AdaGrad, RMSProp = Adagrad, RMSprop
-__all__ = ["SGD", "AdaGrad", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSProp", "RMSprop", "clip_grad_norm_", "clip_grad_value_", "lr_scheduler"]
+__all__ = [
+    "SGD",
+    "AdaGrad",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Optimizer",
+    "RMSProp",
+    "RMSprop",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "lr_scheduler",
+]

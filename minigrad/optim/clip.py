@@ -27,7 +27,9 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     else:
         total = sum(float((abs(g.array) ** norm_type).sum(dtype=float)) for g in gradients) ** (1.0 / norm_type)
     if error_if_nonfinite and not math.isfinite(total):
-        raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {total}; look for the operation that overflowed (autograd.detect_anomaly).")
+        raise RuntimeError(
+            f"clip_grad_norm_: the norm of the gradients is {total}; look for the operation that overflowed (autograd.detect_anomaly)."
+        )
     scale = max_norm / (total + 1e-6)
     if not scale >= 1.0:  # NaN included, as in PyTorch
         for g in gradients:

@@ -1,4 +1,5 @@
-"""Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning rates. Closed forms, so a restart needs only the epoch number."""
+"""Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning rates. Closed forms, so a restart needs only
+the epoch number."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ class LRScheduler:
 class LambdaLR(LRScheduler):
     """The factor is a function of the epoch (or one function for each group)."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]], last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]], last_epoch: int = -1
+    ) -> None:
         self._functions = lr_lambda
         super().__init__(optimizer, last_epoch)
 

@@ -24,8 +24,8 @@ Group = dict[str, Any]
 class Optimizer:
     """Base class. A subclass names its settings in `defaults` and writes `direction(array, gradient, state, group) -> step to subtract`.
 
-    params: tensors, or groups `{"params": [...], "lr": ...}` with settings of their own, or a number: the learning rate, for use through `update`.
-    Raises TypeError or ValueError for what cannot be optimised, naming the position.
+    params: tensors, or groups `{"params": [...], "lr": ...}` with settings of their own, or a number: the learning rate, for use through
+    `update`. Raises TypeError or ValueError for what cannot be optimised, naming the position.
     """
 
     def __init__(self, params: Any, defaults: Group) -> None:
@@ -53,7 +53,9 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"{type(self).__name__}: parameter {i} is {type(p).__name__}, not a Tensor.")
             if not p.is_leaf:
-                raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an operation; only leaf tensors can be optimised.")
+                raise ValueError(
+                    f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an operation; only leaf tensors can be optimised."
+                )
             if id(p) in self._known:
                 raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is given twice.")
             self._known[id(p)] = p
@@ -115,7 +117,9 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """Settings and states as plain data (arrays, numbers), parameters by their position."""
         order = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
-        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [order[id(p)] for p in g["params"]]} for g in self.param_groups]
+        groups = [
+            {**{k: v for k, v in g.items() if k != "params"}, "params": [order[id(p)] for p in g["params"]]} for g in self.param_groups
+        ]
         state = {order[k]: {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for k, s in self.state.items() if k in order}
         return {"state": state, "param_groups": groups}
 
@@ -129,11 +133,16 @@ class Optimizer:
         params = [p for g in self.param_groups for p in g["params"]]
         for group, saved in zip(self.param_groups, groups, strict=True):
             group.update({k: v for k, v in saved.items() if k != "params"})
-        self.state = {id(params[int(i)]): {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for i, s in state_dict["state"].items()}
+        self.state = {
+            id(params[int(i)]): {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for i, s in state_dict["state"].items()
+        }
 
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
-        lines = [f"  group {i}: " + ", ".join(f"{k}={v}" for k, v in g.items() if k != "params") + f", {len(g['params'])} tensors" for i, g in enumerate(groups)]
+        lines = [
+            f"  group {i}: " + ", ".join(f"{k}={v}" for k, v in g.items() if k != "params") + f", {len(g['params'])} tensors"
+            for i, g in enumerate(groups)
+        ]
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
 
 

@@ -41,7 +41,14 @@ class SGD(Optimizer):
         maximize: bool = False,
     ) -> None:
         params, rate = _learning_rate(params, 1e-3, lr)
-        settings = {"lr": rate, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize}
+        settings = {
+            "lr": rate,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
         checked("SGD", settings, [(k, _not_negative, "at least 0") for k in ("lr", "momentum", "weight_decay")])
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("SGD: nesterov needs momentum > 0 and dampening = 0.")
@@ -135,7 +142,15 @@ class RMSprop(Optimizer):
         maximize: bool = False,
     ) -> None:
         params, rate = _learning_rate(params, 1e-2, lr)
-        settings = {"lr": rate, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered, "maximize": maximize}
+        settings = {
+            "lr": rate,
+            "alpha": alpha,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "centered": centered,
+            "maximize": maximize,
+        }
         checked("RMSprop", settings, [(k, _not_negative, "at least 0") for k in ("lr", "alpha", "eps", "weight_decay", "momentum")])
         super().__init__(params, settings)
 

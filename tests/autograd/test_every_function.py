@@ -105,6 +105,8 @@ CALLS = [
     Call("view_as_complex", lambda lib, x: lib.view_as_complex(x), ((3, 2),), kinds="r"),
     Call("imag", lambda lib, x: lib.imag(x * 1), kinds="c", note="of a result"),
     Call("real", lambda lib, x: lib.real(x), kinds="r", note="of a real tensor"),
+    *[Call(f, lambda lib, x, f=f: getattr(lib, f)(x, dim=-1), kinds="r") for f in ("softmax", "log_softmax", "logsumexp")],
+    Call("logsumexp", lambda lib, x: lib.logsumexp(x, (0, 1), keepdim=True), kinds="r", note="two axes"),
     Call("complex", lambda lib, a, b: lib.complex(a, b), ((2, 3), (2, 3)), kinds="r"),
     *binary("add sub mul div"),
     Call("add", lambda lib, x: lib.add(x, 2.5) + (1.5 + x), note="numbers"),

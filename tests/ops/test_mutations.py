@@ -6,9 +6,7 @@ from cases import CASES
 
 from minigrad.primitive import Rule, registry
 
-OPERATIONS = [
-    name for name, operation in registry.items() if operation.kind != "constant" and operation.forward.__module__.startswith("minigrad.")
-]
+OPERATIONS = [name for name in dict.fromkeys(c.primitive for c in CASES) if registry[name].kind != "constant"]
 
 
 def rules(operation) -> list[tuple[str, Rule]]:
@@ -61,6 +59,6 @@ def test_a_broken_rule_is_noticed(name: str, monkeypatch) -> None:
     assert survivors == [], f"{name}: nobody notices when these rules are 1% wrong"
 
 
-def test_the_mutations_cover_the_registry() -> None:
-    assert len(OPERATIONS) == sum(1 for name in {c.primitive for c in CASES} if registry[name].kind != "constant")
+def test_there_is_something_to_break() -> None:
+    """That every operation has a case is tested beside the table; here, that the rules were found at all."""
     assert sum(len(rules(registry[name])) for name in OPERATIONS) >= 100
