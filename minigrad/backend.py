@@ -528,6 +528,13 @@ def _special(xp: Any, name: str) -> Callable[[Array], Array]:
     return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)
 
 
+def largest(dtype: DType) -> float:
+    """The largest finite number of a floating dtype."""
+    if dtype.kind == "f":
+        return float(np.finfo(dtype).max)
+    return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
+
+
 def diagonal_window(array: Array, offset: int, axis1: int, axis2: int) -> Array:
     """The diagonal along two axes as a window that may be written to where the array may (NumPy's own may only be read)."""
     out = array.diagonal(offset, axis1, axis2)

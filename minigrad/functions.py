@@ -659,13 +659,12 @@ def matmul(a: Any, b: Any) -> Tensor:
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index]: a view for integers, slices, None and Ellipsis, a copy where the index holds arrays."""
     index = _plain_index(index, x.array)
-    if _is_batched_index(index):
-        return _batched_getitem(x, index)
     try:
         if ix.is_basic(index):
             return ix.window(x, index=index)  # type: ignore[no-any-return]
         numbers, rest = ix.numbers_first(index)
-        return ix.gather(x if numbers is None else ix.window(x, index=numbers), index=rest)  # type: ignore[no-any-return]
+        source = x if numbers is None else ix.window(x, index=numbers)
+        return _batched_getitem(source, rest) if _is_batched_index(rest) else ix.gather(source, index=rest)  # type: ignore[no-any-return]
     except IndexError as error:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 

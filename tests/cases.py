@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import network_cases as net
 import numpy as np
 
 from minigrad.batching.value import batch_axis
@@ -565,6 +566,43 @@ CASES: list[Case] = [
         domains=("bool",),
         complex=False,
     ),
+    # networks: windows
+    *(shaped("convolve", v, net.convolved, x, w, params=p, half=("float16",)) for v, (x, w, p) in net.CONVOLUTIONS.items()),
+    *(
+        shaped("convolve_input", v, net.convolved_input, net.result_shape(v), w, params={**p, "size": x[2:]}, half=("float16",))
+        for v, (x, w, p) in net.CONVOLUTIONS.items()
+    ),
+    *(
+        shaped("convolve_weight", v, net.convolved_weight, x, net.result_shape(v), params={**p, "size": w[2:]}, half=("float16",))
+        for v, (x, w, p) in net.CONVOLUTIONS.items()
+    ),
+    *(shaped("window_max", v, lambda x, **a: net.pooled(x, np.max, **a), (3, 5), params=a, complex=False) for v, a in net.WINDOWS.items()),
+    *(shaped("window_sum", v, lambda x, **a: net.pooled(x, np.sum, **a), (3, 5), params=a) for v, a in net.WINDOWS.items()),
+    *(
+        shaped("window_spread", v, net.spread_over_windows, net.at_maxima(net.RANKED, **a).shape, params={**a, "length": (3, 5)[a["axis"]]})
+        for v, a in net.WINDOWS.items()
+    ),
+    *(
+        shaped("window_max_push", v, net.at_maxima, (3, 5), params=a, complex=False, route=net.follow_maxima("window_max_push"))
+        for v, a in net.WINDOWS.items()
+    ),
+    *(
+        shaped("window_max_pull", v, net.to_maxima, net.at_maxima(net.RANKED, **a).shape, params=a, complex=False, route=net.follow_maxima("window_max_pull"))
+        for v, a in net.WINDOWS.items()
+    ),
+    # networks: stable and fused
+    *(
+        shaped(name, variant, reference, shape, params={"axis": 1}, complex=False)
+        for name, reference in (("softmax", net.softmax_reference), ("log_softmax", lambda x, axis: np.log(net.softmax_reference(x, axis))))
+        for variant, shape in {"rows": (3, 4), "columns": (2, 7, 3), "empty": (0, 3)}.items()
+    ),
+    shaped("standardize", "rows", net.standardized, (3, 4), params={"axes": (1,), "eps": 1e-5}, complex=False, precision=1e-11),
+    shaped("standardize", "channels", net.standardized, (3, 2, 4), params={"axes": (0, 2), "eps": 1e-3}, complex=False, precision=1e-11),
+    shaped("affine", "rows", lambda x, w, b: x @ w.T + b, (3, 4), (2, 4), (2,), half=("float16",)),
+    shaped("affine", "batch", lambda x, w, b: x @ w.T + b, (2, 3, 4), (5, 4), (5,), half=("float16",)),
+    binary("binary_cross_entropy", lambda p, t: -t * np.log(p) - (1 - t) * np.log(1 - p), ((0.1, 0.9),), ((0.1, 0.9),)),
+    unary("dropout_mask", lambda x, p: x**0, params={"p": 0.0}, variant="keep all"),
+    unary("dropout_mask", lambda x, p: 0 * x, params={"p": 1.0}, variant="drop all"),
 ]
 
 

@@ -19,17 +19,21 @@ import numpy as np
 
 _NAMES = """
 abs absolute add all allclose amax amin angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition
-argsort array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor broadcast broadcast_to cbrt ceil clip concatenate conj
-copysign copyto cos cosh count_nonzero cross cumprod cumsum diag diagonal divide dot einsum empty empty_like equal exp exp2 expand_dims
-expm1 eye flip floor floor_divide fmod full full_like greater greater_equal heaviside hypot indices invert isclose isfinite isinf isnan
-kron less less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor matmul max maximum
-mean min minimum moveaxis multiply nan_to_num negative nonzero not_equal ones ones_like outer pad partition positive power prod
-put_along_axis ravel remainder repeat reshape rint roll searchsorted sign signbit sin sinc sinh sort split sqrt square squeeze stack std
-subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace transpose tril triu true_divide trunc unique var where zeros
-zeros_like
+argsort argwhere array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor broadcast broadcast_to cbrt ceil clip
+concatenate conj copysign copyto cos cosh count_nonzero cross cumprod cumsum diag diagonal divide dot einsum empty empty_like equal exp
+exp2 expand_dims expm1 eye flip floor floor_divide fmod full full_like greater greater_equal heaviside hypot indices invert isclose
+isfinite isinf isnan kron less less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
+logical_xor matmul max maximum mean min minimum moveaxis multiply nan_to_num negative nonzero not_equal ones ones_like outer pad partition
+positive power prod put_along_axis ravel remainder repeat reshape rint roll searchsorted sign signbit sin sinc sinh sort split sqrt square
+squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace transpose tril triu true_divide trunc unique
+var where zeros zeros_like
 """
 NAMES = frozenset(_NAMES.split())
 """Functions of CuPy that minigrad uses or may: each was found in CuPy 14.2 (its package can be imported without a GPU)."""
+
+_LINALG = "cholesky det eigh eigvalsh inv lstsq matrix_rank norm pinv qr slogdet solve svd"
+LINALG = frozenset(_LINALG.split())
+"""Of its linear algebra, likewise."""
 
 _METHODS = "all any argmax argmin astype clip conj copy dot get max min ravel reshape round sum tolist transpose view"
 METHODS = frozenset(_METHODS.split())
@@ -124,6 +128,8 @@ def _made(result: Any, source: FakeArray | None = None) -> Any:
     """A result on the device. It has a base if it looks into the source's memory."""
     if isinstance(result, np.generic):
         result = np.asarray(result)
+    if isinstance(result, tuple):
+        return tuple(_made(r, source) for r in result)
     if not isinstance(result, np.ndarray):
         return result
     shares = source is not None and result.size > 0 and np.may_share_memory(result, source._memory)
@@ -236,12 +242,22 @@ def _asarray(value: Any, dtype: Any = None) -> FakeArray:
     )
 
 
+class FakeLinearAlgebra:
+    """`xp.linalg`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in LINALG:
+            raise AttributeError(f"module 'cupy.linalg' has no attribute {name!r} (or nobody looked: see LINALG)")
+        return _Function(getattr(np.linalg, name))
+
+
 class FakeLibrary:
     """What `xp` is for arrays of the fake device: NumPy's functions, but only those that CuPy has too."""
 
     __name__ = "fake"
     special = SimpleNamespace(erf=_Function(lambda x: np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)))
     ndarray = FakeArray
+    linalg = FakeLinearAlgebra()
 
     def __getattr__(self, name: str) -> Any:
         if name not in NAMES:

@@ -10,7 +10,7 @@ from cases import CASES
 
 import minigrad as mg
 from minigrad import batching
-from minigrad.batching import rules
+from minigrad.batching import boundary, rules
 from minigrad.batching.value import BatchAxis, Batched
 from minigrad.errors import BatchingError, InPlaceError, NonScalarError
 from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
@@ -50,6 +50,8 @@ def looped(function, *args, in_dims=0):
 
 # ------------------------------------------------------------------------------------------------------- every operation
 
+BATCHABLE = [c for c in CASES if c.primitive not in ("window_max_push", "window_max_pull")]
+"""All but two that pass an array of their own to the kernel; both run on batches as the derivatives of window_max."""
 BATCHES = [(axes, fall_back) for axes in ("all", "first", "last", "nested") for fall_back in (False, True)]
 
 
@@ -67,7 +69,7 @@ def on_batches(case, axes, dtype):
 
 
 @pytest.mark.parametrize(("axes", "fall_back"), BATCHES)
-@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("case", BATCHABLE, ids=ids)
 def test_every_operation_on_a_batch_is_the_loop(case, axes, fall_back, monkeypatch):
     """Values by the operation's own rule and by the general one; operands batched or not; two batches nested."""
     if fall_back:
@@ -86,7 +88,7 @@ def test_every_operation_on_a_batch_is_the_loop(case, axes, fall_back, monkeypat
             equal(vmap(run, dims)(*args), looped(run, *args, in_dims=dims))
 
 
-SMOOTH = [c for c in CASES if registry[c.primitive].kind != "constant" and c.real]
+SMOOTH = [c for c in BATCHABLE if registry[c.primitive].kind != "constant" and c.real]
 
 
 @pytest.mark.parametrize("axes", ["all", "first", "last"])
@@ -239,6 +241,37 @@ def test_the_sum_of_captured_history_in_higher_order():
     equal(jacfwd(jacfwd(f))(w), hessian(loop)(w), 1e-9)
 
 
+def test_tangents_that_all_examples_share():
+    """A tangent that comes from outside and is itself differentiated: each example contributes to its gradient."""
+    xs, w, t = normal(3, 2), normal(2), normal(2)
+    f = lambda t: jvp(lambda w: vmap(lambda x: x + w)(xs).sum(0), (w,), (t,))[1].sum()
+    equal(grad(f)(t), mg.full((2,), 3.0, dtype=mg.float64))
+    g = lambda t: vmap(lambda x: jvp(lambda w: x * 1 + w, (w,), (t,))[1])(xs).sum()
+    equal(grad(g)(t), mg.full((2,), 3.0, dtype=mg.float64))
+
+
+def test_contributions_of_both_kinds_add_up():
+    """A cotangent that is the same for all examples meets one that differs, whatever their order."""
+    xs = normal(3, 2)
+    terms = (lambda x: (x * x).sum(), lambda x: x.sum(), lambda x: (2 * x).sum(), lambda x: x.mean())
+    for order in itertools.permutations(terms):
+        f = lambda x, order=order: sum(term(x) for term in order)
+        equal(vmap(grad(f))(xs), 2 * xs + 3.5)
+
+
+def test_the_sum_over_a_batch_of_equals():
+    """What all examples share counts as often as there are examples; a batched value is summed."""
+    x, total = normal(2), registry["batch_total"]
+    x.requires_grad_()
+    with batching.batch_axis(5) as place:
+        for y in (boundary.summed(x, place), boundary.summed(boundary.shared(x, (place,)), place)):
+            equal(y, 5 * x)
+            equal(mg.autograd.grad(y.sum(), x)[0], mg.full((2,), 5.0, dtype=mg.float64))
+        assert total(np.ones(2), place=place).tolist() == [5, 5]
+        with pytest.raises(BatchingError, match="already"):
+            batching.enter(batching.enter(normal(5, 5), place=place, axis=0), place=place, axis=0)
+
+
 @pytest.mark.parametrize("ranks", [(1, 2), (2, 1), (2, 2), (1, 1), (3, 2), (2, 3)])
 def test_products_with_a_captured_factor(ranks):
     """Every pair of ranks, the factor from outside on either side, differentiated once and twice, in one batch and in two."""
@@ -374,6 +407,12 @@ INDEX = [
     ("x[None, :, i]", lambda x, i: x[None, :, i]),
     ("x[i, [1]]", lambda x, i: x[i, [1]]),
     ("x[i[0]]", lambda x, i: x[i[0]]),
+    ("x[None, i, None, i]", lambda x, i: x[None, i, None, i]),
+    ("x[None, i, ..., 0]", lambda x, i: x[None, i, ..., 0]),
+    ("x[None, 0, ..., i]", lambda x, i: x[None, 0, ..., i]),
+    ("x[i[0], None, i]", lambda x, i: x[i[0], None, i]),
+    ("x[i[0], i[1]]", lambda x, i: x[i[0], i[1]]),
+    ("x[i[1], ..., [0, 1]]", lambda x, i: x[i[1], ..., [0, 1]]),
 ]
 
 
@@ -391,8 +430,10 @@ def test_an_index_that_differs_between_examples(index, batched):
     if batched == "nested":
         x, i = mg.stack([x, 2 * x]), i[None] * mg.ones(2, 1, 1, dtype=mg.int64)
         f, loop = vmap(vmap(read)), lambda *a: looped(lambda *b: looped(read, *b), *a)
-        mixed = vmap(vmap(read, in_dims=(None, 0)), in_dims=(0, None))
-        equal(mixed(x[:, 0], i[0]), looped(lambda xx: looped(lambda ii: read(xx, ii), i[0]), x[:, 0]))
+        mixed = lambda x: vmap(vmap(read, in_dims=(None, 0)), in_dims=(0, None))(x, i[0])
+        by_hand = lambda x: looped(lambda xx: looped(lambda ii: read(xx, ii), i[0]), x)
+        equal(mixed(x[:, 0]), by_hand(x[:, 0]))
+        equal(grad(lambda x: mixed(x).sin().sum())(x[:, 0]), grad(lambda x: by_hand(x).sin().sum())(x[:, 0]))
     else:
         f, loop = vmap(read, dims), lambda *a: looped(read, *a, in_dims=dims)
     equal(f(x, i), loop(x, i))
@@ -401,6 +442,24 @@ def test_an_index_that_differs_between_examples(index, batched):
     if batched != "nested":
         g = lambda x, i: grad(lambda x: (read(x, i) ** 2).sum())(x)
         equal(vmap(g, dims)(x, i), looped(g, x, i, in_dims=dims))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x[:, [0, 1], ..., 0],
+        lambda x: x[0, ..., [0, 1], [1, 1]],
+        lambda x: x[..., [0, 2]],
+        lambda x: x[[0, 1], ..., None],
+        lambda x: x[None, [0, 1], :, [2, 2]],
+        lambda x: x[:, mg.tensor([True, False, True])],
+        lambda x: x[..., mg.tensor([[True, False, True], [False, True, False], [True, True, True]])],
+    ],
+)
+def test_constant_indices_lay_out_their_dimensions_as_for_one_example(read):
+    xs = normal(4, 3, 3, 3)
+    equal(vmap(read)(xs), looped(read, xs))
+    equal(vmap(grad(lambda x: (read(x) ** 2).sum()))(xs), looped(grad(lambda x: (read(x) ** 2).sum()), xs))
 
 
 def test_batched_masks_are_refused():

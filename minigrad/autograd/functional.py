@@ -117,7 +117,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     single, points = _tensors(inputs, "inputs", "vjp")
     own = _prepared(points, create_graph, "vjp")
     single_out, outs = _outputs(func, own, "vjp", strict)
-    seeds = _direction(v, outs, single_out, create_graph, "vjp", "the function returns")
+    seeds = _direction(v, outs, single_out, "vjp", "the function returns")
     pulls = _filled(pulled_or_none(outs, seeds, own, create_graph), own, "vjp: the output", strict, create_graph)
     return _finished(outs, single_out, create_graph), _finished(pulls, single, create_graph)
 
@@ -133,7 +133,7 @@ def jvp(
     single, points = _tensors(inputs, "inputs", "jvp")
     _check_strategy("jvp: strategy", strategy, ("forward-mode", "double-backward"))
     own = _prepared(points, create_graph, "jvp")
-    directions = _direction(v, own, single, create_graph, "jvp", "the input is")
+    directions = _direction(v, own, single, "jvp", "the input is")
     if strategy == "forward-mode":
         single_out, outs, pushed = _pushed(func, own, directions, "jvp", strict)
     else:
@@ -149,7 +149,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """(output, vᵀ·H): the product of a vector with the Hessian of a function that returns one number, by reverse mode over reverse mode."""
     single, points = _tensors(inputs, "inputs", "vhp")
     own = _prepared(points, create_graph, "vhp")
-    directions = _direction(v, own, single, create_graph, "vhp", "the input is")
+    directions = _direction(v, own, single, "vhp", "the input is")
     single_out, outs = _outputs(func, own, "vhp", strict)
     slopes = _slopes(_one_number(single_out, outs, "vhp"), own, "vhp", strict)
     products = _filled(pulled_or_none(slopes, directions, own, create_graph), own, "vhp: the gradient", strict, create_graph)
@@ -164,7 +164,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     single, points = _tensors(inputs, "inputs", "hvp")
     own = _prepared(points, create_graph, "hvp")
-    directions = _direction(v, own, single, create_graph, "hvp", "the input is")
+    directions = _direction(v, own, single, "hvp", "the input is")
 
     def gradient(record: bool, *x: Tensor) -> Tensors:
         single_out, outs = _outputs(func, x, "hvp", strict)
@@ -243,7 +243,7 @@ def _one_number(single: bool, outs: Tensors, caller: str) -> Tensor:
     return out
 
 
-def _direction(v: Any, like: Tensors, single: bool, create_graph: bool, caller: str, whose: str) -> Tensors:
+def _direction(v: Any, like: Tensors, single: bool, caller: str, whose: str) -> Tensors:
     """The vector v as tensors like those it belongs to; a one where it is left out."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
@@ -257,11 +257,10 @@ def _direction(v: Any, like: Tensors, single: bool, create_graph: bool, caller: 
     if len(given) != len(like):
         wanted = "a single Tensor" if single else f"a tuple of {len(like)} Tensors"
         raise ShapeError(f"{caller}: v must be {wanted}, got {len(given)} Tensors.")
-    found = [
-        fitting(w, x, f"{caller}: v[{i}]" if not single else f"{caller}: v", "what it belongs to")
+    return tuple(
+        fitting(w, x, f"{caller}: v" if single else f"{caller}: v[{i}]", "what it belongs to")
         for i, (w, x) in enumerate(zip(given, like, strict=True))
-    ]
-    return tuple(w if create_graph else wrap(w.array, None, w.tangents) for w in found)
+    )
 
 
 def _finished(results: Sequence[Tensor], single: bool, create_graph: bool) -> Any:

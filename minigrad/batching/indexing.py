@@ -26,6 +26,13 @@ def is_batched_index(index: Any) -> bool:
 def getitem(x: Tensor, index: Any) -> Tensor:
     """x[index] for each example. Raises BatchingError for boolean masks, whose results have no common shape."""
     given = index if isinstance(index, tuple) else (index,)
+    single = [type(part) is Batched and part.ndim == 0 for part in given]
+    if any(single) and any(hasattr(part, "dtype") and not one for part, one in zip(given, single, strict=True)):
+        # One number for each example beside arrays: numbers come first, as in functions.getitem.
+        first = tuple(part if one or part is Ellipsis else slice(None) for part, one in zip(given, single, strict=True) if part is not None)
+        rest = tuple(part for part, one in zip(given, single, strict=True) if not one)
+        chosen = getitem(x, first)
+        return getitem(chosen, rest) if is_batched_index(rest) else gather(chosen, index=rest)
     parts = _explicit(given, x.ndim)
     arrays = [part for part in parts if hasattr(part, "dtype")]
     if any(a.dtype.kind == "b" for a in arrays):
@@ -66,7 +73,9 @@ def _explicit(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 
 def _place_of_arrays(parts: tuple[Any, ...]) -> int:
-    """Where the dimensions of index arrays stand in the result: in the arrays' place if they (and integers) are neighbours, else in front."""
+    """Where the dimensions of index arrays stand in the result: in the arrays' place if they (and integers) are neighbours, else in
+    front.
+    """
     return _array_places(parts)[0] if _neighbours(parts) else 0
 
 

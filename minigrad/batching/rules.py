@@ -109,7 +109,7 @@ def _windowed(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any
 def _indexed(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
     """An index with arrays in it reads the example's axes, so the batch axes go to the end, where an index leaves them alone."""
     x, *values = arrays
-    if _ends_in_nothing(index, len(params["shape"]) if "shape" in params else x.ndim - k):
+    if _parted_by_nothing(index, len(params["shape"]) if "shape" in params else x.ndim - k):
         return _one_by_one(prim, xp, arrays, k, index=index, **params)
     if "shape" in params:
         params["shape"] = (*params["shape"], *x.shape[:k])
@@ -135,15 +135,23 @@ def _without_ellipsis(index: Any, ndim: int) -> Any:
     return (*parts[: places[0]], *missing, *parts[places[0] + 1 :])
 
 
-def _ends_in_nothing(index: Any, ndim: int) -> bool:
-    """Whether the index holds an Ellipsis that stands for no axis: it still parts index arrays from one another (NumPy's rule), which no slice can say."""
-    return isinstance(index, tuple) and any(part is Ellipsis for part in index) and _consumed(index) == ndim
+def _parted_by_nothing(index: Any, ndim: int) -> bool:
+    """Whether an Ellipsis that stands for no axis comes between index arrays: it still parts them (NumPy's rule), which no slice could
+    say.
+    """
+    if not isinstance(index, tuple) or not any(part is Ellipsis for part in index) or _consumed(index) != ndim:
+        return False
+    at = next(i for i, part in enumerate(index) if part is Ellipsis)
+    return all(any(hasattr(part, "__index__") or hasattr(part, "dtype") for part in side) for side in (index[:at], index[at + 1 :]))
 
 
 def _consumed(parts: tuple[Any, ...]) -> int:
     """How many axes an index reads."""
-    kind = lambda part: getattr(getattr(part, "dtype", None), "kind", "")
-    return sum(0 if part is None or part is Ellipsis else part.ndim if kind(part) == "b" else 1 for part in parts)
+    return sum(0 if part is None or part is Ellipsis else part.ndim if _is_mask(part) else 1 for part in parts)
+
+
+def _is_mask(part: Any) -> bool:
+    return hasattr(part, "dtype") and part.dtype.kind == "b"
 
 
 def _product(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:

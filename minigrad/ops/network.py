@@ -90,7 +90,7 @@ def _moments(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any]:
 
 def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     centred, variance = _moments(xp, x, axes)
-    return centred * (1 / xp.sqrt(variance + eps))
+    return (centred * (1 / xp.sqrt(variance + eps))).astype(x.dtype, copy=False)
 
 
 def _standardize_rule(g: Any, x: Any, y: Any, *, axes: Axes, eps: float) -> Any:
@@ -150,7 +150,8 @@ binary_cross_entropy = elementwise(
 
 
 def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:
-    return xp.maximum(silently.run(logarithm, x), -100)
+    bounded = xp.maximum(silently.run(logarithm, x), -100)
+    return float(bounded) if type(x) is float else bounded  # a Python number stays one, and follows the dtype of what it meets
 
 
 # -------------------------------------------------------------------------------------------------------------------- chance

@@ -159,8 +159,8 @@ def _flat_convolve(xp: Any, x: Any, w: Any, padding: Pairs, dilation: Sizes, cou
         count = rows.shape[1] - distances[-1]
         total = xp.zeros((outs, rows.shape[1]), x.dtype)
         total[:, :count] = _product(xp, matrices[0], rows[:, :count])
-        for matrix, far in zip(matrices[1:], distances[1:], strict=True):
-            total[:, :count] += _product(xp, matrix, rows[:, far : far + count])
+        for k, far in enumerate(distances[1:], 1):
+            total[:, :count] += _product(xp, matrices[k], rows[:, far : far + count])
         image = total.reshape((outs, block.stop - block.start, *padded))
         y[block] = image[(..., *read)].transpose((1, 0, *range(2, y.ndim)))
     return y

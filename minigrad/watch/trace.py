@@ -104,7 +104,7 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
     reached = reached_from([node])
     for n in reached:
         if recorder.knows(n) and isinstance(n, OpNode):
-            n.tangents = None  # the reverse pass shown is the ordinary one, not forward over reverse
+            n.tangents = None  # an ordinary pass on arrays: the same numbers as forward over reverse would give, sooner
     ends: list[Node] = [n for n in reached if isinstance(n, Leaf)]
     with no_grad(), recorder.at_work():
         final = differentiate([node], [seed], targets=ends, accumulate=False, retain_graph=True)

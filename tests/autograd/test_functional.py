@@ -285,6 +285,10 @@ def test_under_no_grad_and_inside_vmap_and_forward_mode():
         same(F.vjp(f, xs[0])[1], 3 * xs[0] ** 2)
     same(mg.func.vmap(lambda x: F.hessian(f, x))(xs), mg.stack([F.hessian(f, x) for x in xs]))
     same(mg.func.vmap(lambda x: F.hvp(f, x, x)[1])(xs), 6 * xs**2)
+    w = normal(3)
+    for call in (lambda g: F.jacobian(g, w), lambda g: F.vjp(g, w)[1], lambda g: F.hvp(g, w, w)[1], lambda g: F.hessian(g, w)):
+        per_example = lambda x, call=call: call(lambda w: (w * x).exp().sum())
+        same(mg.func.vmap(per_example)(xs), mg.stack([per_example(x) for x in xs]))
     same(mg.func.jvp(lambda x: F.jacobian(f, x), (xs[0],), (xs[1],))[1], 6 * xs[0] * xs[1])
 
 

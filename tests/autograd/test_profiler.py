@@ -214,7 +214,7 @@ def test_the_profilers_own_memory_is_not_counted():
     many = next(e for e in prof if e.name == "many")
     assert len(many.cpu_children) == 300 and many.cpu_memory_usage > 300 * 80
     assert many.overhead_memory > 300 * 200, "the records of 300 events"
-    assert abs(many.self_cpu_memory_usage) < 300 * 20, "the results belong to the operations"
+    assert abs(many.self_cpu_memory_usage) < 300 * 100, "the results belong to the operations"
 
 
 def test_the_table_sorts_limits_and_fits():
@@ -418,7 +418,7 @@ def nvprof_file(path, kernel_table="CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"):
     """A file as nvprof writes it, reduced to what matters: two nested ranges, one after them, and two kernels."""
     begin = 1_496_933_427_584_362_152
     names = ["", "mul, seq = 4", "MulBackward0, stashed seq = 4, sizes = [[2], []]", "scale_kernel", "AccumulateGrad"]
-    ranges = [(1, 1, 0, 900_000), (2, 2, 1_000_000, 5_000_000), (3, 4, 2_000_000, 3_000_000)]
+    ranges = [(1, 1, 0, 900_000), (2, 2, 1_000_000, 5_000_000), (3, 4, 2_000_000, 3_000_000), (4, 4, 3_500_000, 3_600_000)]
     launches = [
         (7, 100_000, 110_000, 200_000, 450_000),
         (8, 2_100_000, 2_150_000, 2_300_000, 9_300_000),
@@ -458,9 +458,9 @@ def test_nvprof_files_are_read(tmp_path, table):
     nvprof_file(tmp_path / "trace.prof", table)
     events = load_nvprof(tmp_path / "trace.prof")
     assert [(e.name, e.sequence_nr, e.phase) for e in events[:2]] == [("mul", 4, "forward"), ("MulBackward0", 4, "backward")]
-    mul, backward, inner = events
-    assert mul.time_range == (0.0, 900.0) and backward.cpu_time_total == 4000.0 and backward.self_cpu_time_total == 3000.0
-    assert inner.cpu_parent is backward and mul.cpu_parent is None
+    mul, backward, inner, second = events
+    assert mul.time_range == (0.0, 900.0) and backward.cpu_time_total == 4000.0 and backward.self_cpu_time_total == 2900.0
+    assert inner.cpu_parent is second.cpu_parent is backward and mul.cpu_parent is None
     assert mul.kernels == [("scale_kernel", 0, 250.0)] and inner.kernels == [("scale_kernel", 0, 7000.0)] and backward.kernels == []
     assert backward.cuda_time_total == 7000.0 and backward.self_cuda_time_total == 0.0
     assert "Self CUDA" in events.key_averages().table(sort_by="cuda_time_total")
@@ -496,6 +496,21 @@ def test_all_observers_hear_the_end_even_if_one_raises():
             if self.fails:
                 raise KeyError("observer")
 
+    order = []
+
+    class Ordered:
+        def __init__(self, name):
+            self.name = name
+
+        def begin(self, event):
+            order.append(f"{self.name} begins")
+
+        def end(self, event):
+            order.append(f"{self.name} ends")
+
+    with observe.watching(Ordered("outer")), observe.watching(Ordered("inner")):
+        mg.ones(2) + 1
+    assert order == ["outer begins", "inner begins", "inner ends", "outer ends"]
     first, second = Deaf(), Deaf(fails=True)
     with observe.watching(first), observe.watching(second), pytest.raises(KeyError, match="observer"):
         mg.ones(2) + 1

@@ -7,7 +7,7 @@ import checking
 import numpy as np
 import pytest
 from cases import CASES, Case
-from fake_device import METHODS, NAMES, FakeArray, fake, synchronised
+from fake_device import LINALG, METHODS, NAMES, FakeArray, fake, synchronised
 
 import minigrad as mg
 from minigrad import backend
@@ -248,20 +248,21 @@ def test_the_fake_refuses_what_cupy_refuses() -> None:
     assert type(a[1]) is FakeArray and a[1].base is a
 
 
-def kernels() -> dict[str, set[str]]:
-    """The functions `xp.name` that minigrad uses, and where."""
+def kernels(*path: str) -> dict[str, set[str]]:
+    """The functions `xp.name` (or `xp.linalg.name`, for the path "linalg") that minigrad uses, and in which files."""
     found: dict[str, set[str]] = {}
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "xp":
-                found.setdefault(node.attr, set()).add(path.name)
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == ".".join(("xp", *path)):
+                found.setdefault(node.attr, set()).add(file.name)
     return found
 
 
 def test_only_functions_that_cupy_has() -> None:
     """The kernels' vocabulary is the frozen list: a new name must be looked up in CuPy before it is added there."""
-    own = {"special"}  # the library's special functions, see backend.erf_function
+    own = {"special", "linalg"}  # the library's special functions (see backend.erf_function), and a namespace
     assert {name: where for name, where in kernels().items() if name not in NAMES | own} == {}
+    assert {name: where for name, where in kernels("linalg").items() if name not in LINALG} == {}
 
 
 @pytest.mark.gpu
@@ -269,6 +270,7 @@ def test_the_frozen_names_against_cupy() -> None:
     import cupy
 
     assert [n for n in NAMES if not hasattr(cupy, n)] == []
+    assert [n for n in LINALG if not hasattr(cupy.linalg, n)] == []
     assert [n for n in METHODS if not hasattr(cupy.ndarray, n)] == []
 
 

@@ -45,31 +45,19 @@ def bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], sp
 
 
 def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], split: bool) -> Any:
-    name = cls.__name__
+    """Run `forward` (and, if `split`, `setup_context`) and put the results into the graph. Returns what the user gets."""
+    name, recording = cls.__name__, state.recording
     parents = tuple(history(a) if isinstance(a, Tensor) else None for a in args)
     tangents: list[Tangents] = [a.tangents if isinstance(a, Tensor) else None for a in args]
     ctx = FunctionCtx(name, args)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
     versions = [a._version if isinstance(a, Tensor) else 0 for a in args]
-    recording, levels = state.recording, state.levels
-    state.recording, state.levels = False, ()
-    try:
-        if split:
-            raw = cls.forward(*args, **options)
-            cls.setup_context(ctx, args, raw)
-        else:
-            raw = cls.forward(ctx, *args, **options)
-    finally:
-        state.recording, state.levels = recording, levels
+    raw = _computed(cls, ctx, args, options, split)
     several = isinstance(raw, tuple)
     results: tuple[Any, ...] = raw if several else (raw,)
     _check_results(name, ctx, results)
-    for position, (a, version) in enumerate(zip(args, versions, strict=True)):
-        if ctx.needs_input_grad[position] and recording and a._version != version and not contains(ctx._dirty, a):
-            raise InPlaceError(
-                f"{name}.forward modified argument {position} in place without saying so. Call ctx.mark_dirty with it and return it."
-            )
-    open_levels = sorted({k for t in tangents if t for k in t}.intersection(levels))
+    if recording:
+        _check_unmarked_changes(name, ctx, args, versions)
     node = FunctionNode(cls, ctx, args, parents) if recording and any(ctx.needs_input_grad) else None
     if node is not None:
         node.settle(results, several)
@@ -77,8 +65,9 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
     for index, result in enumerate(results):
         outs.append(_output(name, ctx, args, node, index, result, outs) if isinstance(result, Tensor) else result)
     same = [(r, o) for r, o in zip(results, outs, strict=True) if isinstance(r, Tensor)]
-    if open_levels:
-        push_through(cls, ctx, args, tangents, outs, same, open_levels)
+    levels = sorted({k for t in tangents if t for k in t}.intersection(state.levels))
+    if levels:
+        push_through(cls, ctx, args, tangents, outs, same, levels)
     for result, out in same:
         base = _base_of(result, out)
         if base is not None and not contains(ctx._dirty, result) and may_have_history(ctx, result):
@@ -86,10 +75,32 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
     if node is not None:
         ctx._saved = tuple(None if t is None else _save(t, ctx, args, parents, outs, same) for t in ctx._kept)
         if any(t is not None for t in tangents):
-            node.tangents = tuple(saved_tangents(t, ctx, args, tangents, same) for t in ctx._kept)
+            node.tangents = tuple(_saved_tangents(t, ctx, args, tangents, same) for t in ctx._kept)
     ctx._inputs = ctx._kept = ctx._dirty = ctx._constant = ()
     ctx._pushed = None
     return tuple(outs) if several else outs[0]
+
+
+def _computed(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], options: dict[str, Any], split: bool) -> Any:
+    """What the user's forward returns, computed with recording off and all levels of forward mode hidden."""
+    before = state.recording, state.levels
+    state.recording, state.levels = False, ()
+    try:
+        if not split:
+            return cls.forward(ctx, *args, **options)
+        raw = cls.forward(*args, **options)
+        cls.setup_context(ctx, args, raw)
+        return raw
+    finally:
+        state.recording, state.levels = before
+
+
+def _check_unmarked_changes(name: str, ctx: FunctionCtx, args: Sequence[Any], versions: Sequence[int]) -> None:
+    for position, (a, version) in enumerate(zip(args, versions, strict=True)):
+        if ctx.needs_input_grad[position] and a._version != version and not contains(ctx._dirty, a):
+            raise InPlaceError(
+                f"{name}.forward modified argument {position} in place without saying so. Call ctx.mark_dirty with it and return it."
+            )
 
 
 def _check_results(name: str, ctx: FunctionCtx, results: Sequence[Any]) -> None:
@@ -140,7 +151,7 @@ def _save(tensor: Tensor, ctx: FunctionCtx, args: Sequence[Any], parents: Sequen
     return Saved(tensor, history(tensor), None)
 
 
-def saved_tangents(tensor: Tensor | None, ctx: FunctionCtx, args: Sequence[Any], tangents: Sequence[Tangents], same: Any) -> Tangents:
+def _saved_tangents(tensor: Tensor | None, ctx: FunctionCtx, args: Sequence[Any], tangents: Sequence[Tangents], same: Any) -> Tangents:
     if tensor is None:
         return None
     if not contains(args, tensor) or contains(ctx._dirty, tensor):

@@ -1,0 +1,195 @@
+"""Reading and writing by index or mask, under PyTorch's names.
+
+Reading an element twice adds its cotangents up. Writing replaces: what was overwritten gets no gradient, and where an index occurs twice in a write that does not
+accumulate, the result (as in PyTorch) depends on the order of writing: keep such indices apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import functions as fn
+from ..errors import DTypeError, ShapeError
+from ..tensor import Tensor, as_tensor
+from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
+from .pieces import broadcast_shapes, broadcast_tensors
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def index_select(x: Any, dim: int, index: Any) -> Tensor:
+    """The parts at the indices (a vector of integers) of one dimension, as a copy."""
+    x = as_tensor(x)
+    axis = fn.axis_of(x.ndim, dim, "index_select")
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "index_select")
+    if index.ndim > 1:
+        raise ShapeError(f"index_select: the index must be a vector, got shape {index.shape}.")
+    if x.ndim == 0:
+        return fn.clone(x)
+    return fn.getitem(x, along(axis, index.reshape(-1)))
+
+
+def gather(x: Any, dim: int, index: Any) -> Tensor:
+    """y[i, j, …] = x[index[i, j, …], j, …] for dim 0, and so on: elements picked along one dimension. The index has as many dimensions as
+    x and is in the others no larger. Raises IndexError for an index out of range, ShapeError and DTypeError for one that does not fit.
+    """
+    x, index = as_tensor(x), as_tensor(index)
+    axis = fn.axis_of(x.ndim, dim, "gather")
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
+    same_ndim("gather", ("x", x), ("index", index))
+    if x.ndim and index.ndim:
+        fits_within("gather", "x", index.shape, x.shape, axis)
+    return read_along(x, index, axis) if index.ndim else read_along(x.reshape(1), index.reshape(1), 0).reshape(())  # type: ignore[no-any-return]
+
+
+def take(x: Any, index: Any) -> Tensor:
+    """The elements of the flattened tensor at the indices (negative ones count from the end), in the index's shape."""
+    x = as_tensor(x)
+    return fn.getitem(x.reshape(-1), as_index(index, x.numel(), "take", negative=True).reshape(-1)).reshape(as_tensor(index).shape)  # type: ignore[no-any-return]
+
+
+def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
+    """As `gather`, but x and the indices broadcast against each other; without `dim` elements of the flattened tensor."""
+    x, indices = as_tensor(x), as_tensor(indices)
+    if dim is None:
+        return take(x, indices.reshape(-1))
+    same_ndim("take_along_dim", ("x", x), ("indices", indices))
+    axis = fn.axis_of(x.ndim, dim, "take_along_dim")
+    rest = lambda shape: tuple(1 if i == axis else n for i, n in enumerate(shape))
+    common = broadcast_shapes(rest(x.shape), rest(indices.shape))
+    wide = lambda t: fn.broadcast_to(t, tuple(t.shape[axis] if i == axis else n for i, n in enumerate(common)))
+    index = as_index(indices, x.shape[axis], "take_along_dim", negative=True)
+    return read_along(wide(x), wide(index), axis)
+
+
+def masked_select(x: Any, mask: Any) -> Tensor:
+    """The elements where the mask is true, as a vector; x and the mask broadcast."""
+    x, mask = broadcast_tensors(x, _mask(mask, "masked_select"))
+    return fn.getitem(x, mask)
+
+
+def argwhere(x: Any) -> Tensor:
+    """The indices of the elements that are not 0, one row each."""
+    return fn.nonzero(x)  # type: ignore[return-value]
+
+
+def _mask(mask: Any, function: str) -> Tensor:
+    mask = as_tensor(mask)
+    if mask.dtype.kind != "b":
+        raise DTypeError(f"{function}: the mask must be boolean, got {mask.dtype}. Compare first, as in x > 0.")
+    return mask
+
+
+# ------------------------------------------------------------------------------------------------------------- writing by mask
+
+
+def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
+    """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that is overwritten does not reach the gradient."""
+    x = as_tensor(x)
+    if isinstance(value, Tensor) and value.ndim:
+        raise ShapeError(f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use where(mask, value, x).")
+    return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)
+
+
+def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
+    """x with the elements of `source`, in order, where the mask is true."""
+    x, mask = broadcast_tensors(x, _mask(mask, "masked_scatter"))
+    count = int(fn.sum(mask).item())
+    source = as_tensor(source)
+    if source.dtype != x.dtype:
+        raise DTypeError(f"masked_scatter: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
+    if source.numel() < count:
+        raise ShapeError(f"masked_scatter: the mask is true {count} times, the source has only {source.numel()} elements.")
+    return written(x, source.reshape(-1)[:count], (mask,), False, "masked_scatter")
+
+
+# ------------------------------------------------------------------------------------------------------------- writing by index
+
+
+def _place(x: Tensor, dim: int, index: Any, function: str) -> tuple[int, Tensor]:
+    axis = fn.axis_of(x.ndim, dim, function)
+    index = as_index(index, x.shape[axis] if x.ndim else 1, function)
+    if index.ndim > 1:
+        raise ShapeError(f"{function}: the index must be a vector, got shape {index.shape}.")
+    return axis, index.reshape(-1)
+
+
+def _whole(x: Tensor, dim: int, index: Any, source: Any, accumulate: bool, function: str) -> Tensor:
+    """Parts of `source` written to (or added at) the indices of one dimension."""
+    axis, index = _place(x, dim, index, function)
+    source = as_tensor(source)
+    if source.dtype != x.dtype:
+        raise DTypeError(f"{function}: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
+    if x.ndim == 0:
+        return written(x.reshape(1), source.reshape(1), (index,), accumulate, function).reshape(())  # type: ignore[no-any-return]
+    wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
+    if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
+        raise ShapeError(f"{function}: with x of shape {x.shape} and {index.shape[0]} indices in dimension {dim} the source must have shape {wanted}, got {source.shape}.")
+    return written(x, source.reshape(wanted), along(axis, index), accumulate, function)
+
+
+def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """x with alpha times the parts of `source` added at the indices of one dimension; repeated indices accumulate."""
+    source = as_tensor(source)
+    return _whole(as_tensor(x), dim, index, source if type(alpha) is int and alpha == 1 else source * alpha, True, "index_add")
+
+
+def index_copy(x: Any, dim: int, index: Any, source: Any) -> Tensor:
+    """x with the parts at the indices of one dimension replaced by those of `source`."""
+    return _whole(as_tensor(x), dim, index, source, False, "index_copy")
+
+
+def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
+    """x with one value (a number or a 0-d tensor) at the indices of one dimension."""
+    x = as_tensor(x)
+    axis, index = _place(x, dim, index, "index_fill")
+    value = in_dtype_of(x, value)
+    if value.ndim:
+        raise ShapeError(f"index_fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
+    if x.ndim == 0:
+        return written(x.reshape(1), value, (index,), False, "index_fill").reshape(())  # type: ignore[no-any-return]
+    return written(x, value, along(axis, index), False, "index_fill")
+
+
+def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+    """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as large as the index, or one number for
+    all (also as `value=`); reduce="add" adds instead of replacing.
+    """
+    x, index = as_tensor(x), as_tensor(index)
+    if reduce not in (None, "add"):
+        raise ValueError(f'scatter: reduce must be None or "add", got {reduce!r}.')
+    axis = fn.axis_of(x.ndim, dim, "scatter")
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter")
+    same_ndim("scatter", ("x", x), ("index", index))
+    if x.ndim == 0 or index.ndim == 0:
+        flat = scatter(x.reshape(-1), 0, index.reshape(-1), src.reshape(-1) if isinstance(src, Tensor) else src, value=value, reduce=reduce)
+        return flat.reshape(x.shape)  # type: ignore[no-any-return]
+    fits_within("scatter", "x", index.shape, x.shape, axis)
+    source = src if src is not None else value
+    if source is None:
+        raise TypeError("scatter: give src (a tensor) or value (a number).")
+    if isinstance(source, Tensor):
+        if source.dtype != x.dtype:
+            raise DTypeError(f"scatter: src must have the dtype of x, {x.dtype}, got {source.dtype}.")
+        same_ndim("scatter", ("index", index), ("src", source))
+        fits_within("scatter", "src", index.shape, source.shape)
+        source = source[tuple(slice(0, n) for n in index.shape)]
+    else:
+        source = in_dtype_of(x, source)
+    return written(x, source, grid(index, axis), reduce == "add", "scatter")
+
+
+def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Tensor:
+    """x with src[i, j, …] added to x[index[i, j, …], j, …] for dim 0, and so on; repeated indices accumulate."""
+    return scatter(x, dim, index, as_tensor(src), reduce="add")
+
+
+def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+    """x with the elements of `source` at the indices of the flattened tensor (negative ones count from the end), or added there."""
+    x, source = as_tensor(x), as_tensor(source)
+    index = as_index(index, x.numel(), "put", negative=True)
+    if source.dtype != x.dtype:
+        raise DTypeError(f"put: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
+    if source.numel() != index.numel():
+        raise ShapeError(f"put: {index.numel()} indices for {source.numel()} elements.")
+    return written(x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put").reshape(x.shape)  # type: ignore[no-any-return]

@@ -1,0 +1,176 @@
+"""Sums and products along an axis, running or total, and the statistics and norms made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import backend
+from .. import functions as fn
+from ..ops import scans, sorting
+from ..primitive import Primitive
+from ..tensor import Tensor, as_tensor
+from .common import along, counted, either, floating
+
+# ------------------------------------------------------------------------------------------------------------- running
+
+
+def _scan(operation: Primitive, x: Tensor, dim: Any) -> Tensor:
+    axis = fn.axis_of(x.ndim, dim, operation.name)
+    if x.ndim == 0:
+        return operation(x.reshape(1), axis=0).reshape(())  # type: ignore[no-any-return]
+    return operation(x, axis=axis)  # type: ignore[no-any-return]
+
+
+def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    """x[0], x[0] + x[1], … along a dimension. Integers and booleans are summed as int64."""
+    return _scan(scans.cumsum, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+
+
+def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    """x[0], x[0] · x[1], … along a dimension. Derivatives of every order are right where factors are 0."""
+    return _scan(scans.cumprod, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+
+
+def logcumsumexp(x: Any, dim: Any) -> Tensor:
+    """ln(e^x[0] + … + e^x[k]) along a dimension, without overflow."""
+    return _scan(scans.logcumsumexp, floating(x, "logcumsumexp"), dim)
+
+
+def diff(x: Any, n: int = 1, dim: int = -1) -> Tensor:
+    """Differences of neighbours along a dimension, n times over (for booleans: whether they differ)."""
+    x = as_tensor(x)
+    axis = fn.axis_of(x.ndim, dim, "diff")
+    if x.ndim == 0:
+        raise RuntimeError("diff: needs at least one dimension.")
+    for _ in range(n):
+        later, earlier = x[along(axis, slice(1, None))], x[along(axis, slice(None, -1))]
+        x = later != earlier if x.dtype == backend.bool_ else later - earlier
+    return x
+
+
+# ------------------------------------------------------------------------------------------------------------- totals
+
+
+def prod(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The product over `dim` (all axes by default), 1 over no elements. Derivatives of every order are right where factors are 0."""
+    x = counted(x) if dtype is None else as_tensor(x).to(dtype)
+    return scans.prod(x, axes=_axes(x, either(dim, axis), "prod"), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+
+
+def _axes(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
+    return tuple(a for a in fn.axes_of(x, dim, function) if a < x.ndim)
+
+
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """ln Σ e^x over `dim` (all axes by default) without overflow."""
+    x = as_tensor(x)
+    return scans.logsumexp(x, axes=_axes(x, either(dim, axis), "logsumexp"), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+
+
+def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the elements that are not NaN."""
+    x = as_tensor(x)
+    return fn.sum(fn.where(fn.isnan(x), 0.0, x) if backend.is_differentiable(x.dtype) else x, dim, keepdim)
+
+
+def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The mean of the elements that are not NaN; NaN if there are none."""
+    x = floating(x, "nanmean")
+    return nansum(x, dim, keepdim) / fn.sum(fn.logical_not(fn.isnan(x)), dim, keepdim).to(x.dtype)
+
+
+def count_nonzero(x: Any, dim: Any = None) -> Tensor:
+    """How many elements are not 0 (int64)."""
+    return fn.sum(as_tensor(x) != 0, dim)
+
+
+def bincount(x: Any, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, … occurs in a 1-d tensor of integers (int64). Raises ValueError for negative ones."""
+    x = as_tensor(x)
+    if x.ndim != 1 or x.dtype.kind not in "iu":
+        raise RuntimeError(f"bincount: needs a 1-d tensor of integers that are not negative, got {x.dtype} of shape {x.shape}.")
+    return sorting.bincount(x, minlength=minlength)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------- statistics
+
+
+def var(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None, axis: Any = None
+) -> Tensor:
+    """Variance over `dim`: Σ|x - mean|² / (n - correction), with correction 1 unless `unbiased=False` or told otherwise. NaN where n is
+    not larger than the correction. Also as `var(x, False)`.
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased in (None, True) else 0
+    x = floating(x, "var")
+    axes = _axes(x, either(dim, axis), "var")
+    deviation = x - fn.mean(x, axes, True) if axes else x - x
+    squares = fn.real(deviation * fn.conj(deviation)) if backend.is_complex(x.dtype) else fn.square(deviation)
+    count = math.prod(x.shape[a] for a in axes)
+    total = fn.sum(squares, axes, keepdim) if axes else squares
+    return total / float(max(0, count - correction))
+
+
+def std(
+    x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None, axis: Any = None
+) -> Tensor:
+    """Standard deviation, the square root of `var`; derivative 0 where it is 0."""
+    return rooted(var(x, dim, unbiased, keepdim, correction=correction, axis=axis))
+
+
+def var_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+    """(var, mean)."""
+    return var(x, dim, unbiased, keepdim, correction=correction), fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def std_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+    """(std, mean)."""
+    return std(x, dim, unbiased, keepdim, correction=correction), fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def rooted(x: Tensor) -> Tensor:
+    """The square root with the derivative 0 (not infinity) at 0."""
+    zero = x == 0
+    return fn.where(zero, 0.0, fn.sqrt(fn.where(zero, 1.0, x)))
+
+
+# ------------------------------------------------------------------------------------------------------------- norms
+
+
+def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """(Σ|x|^p)^(1/p) over `dim` (all axes by default), as of one long vector. ord: p; inf and -inf give the largest and the smallest |x|
+    (equal ones share the derivative), 0 counts the elements that are not 0. The derivative is 0 where x is.
+    """
+    x = floating(x, "norm") if dtype is None else as_tensor(x).to(dtype)
+    axes = _axes(x, dim, "norm")
+    if ord == 2:
+        return rooted(_sum(fn.real(x * fn.conj(x)) if backend.is_complex(x.dtype) else fn.square(x), axes, keepdim))
+    size = fn.abs(x)
+    if ord == 1:
+        return _sum(size, axes, keepdim)
+    if ord == 0:
+        return _sum((size != 0).to(size.dtype), axes, keepdim)
+    if math.isinf(ord):
+        if not axes:
+            return size
+        return fn.amax(size, axes, keepdim) if ord > 0 else fn.amin(size, axes, keepdim)
+    if ord < 0:
+        return fn.pow(_sum(fn.pow(size, float(ord)), axes, keepdim), 1 / ord)
+    zero = size == 0
+    total = _sum(fn.where(zero, 0.0, fn.pow(fn.where(zero, 1.0, size), float(ord))), axes, keepdim)
+    nothing = total == 0
+    return fn.where(nothing, 0.0, fn.pow(fn.where(nothing, 1.0, total), 1 / ord))
+
+
+def _sum(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The sum over exactly these axes; none of them for ()."""
+    return fn.sum(x, axes, keepdim) if axes else x
+
+
+def dist(a: Any, b: Any, p: float = 2) -> Tensor:
+    """The p-norm of a - b, as of one long vector."""
+    return vector_norm(as_tensor(a) - b, p)
