@@ -10,16 +10,22 @@ Names and semantics are PyTorch's wherever PyTorch has the thing. Start reading 
 engine/ (how it is run, forward and back).
 """
 
-from . import autograd, backend, errors, func, functions, methods
+from typing import TYPE_CHECKING
+
+from . import arrays, autograd, backend, cuda, errors, func, functions, linalg, making, methods
+from .arrays import *  # noqa: F403  # listed in arrays.__all__
 from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .backend import Device as device
 from .backend import (
     bool_,
     complex64,
     complex128,
     e,
+    finfo,
     float16,
     float32,
     float64,
+    iinfo,
     inf,
     int8,
     int16,
@@ -27,22 +33,37 @@ from .backend import (
     int64,
     nan,
     pi,
+    promote_types,
     set_default_dtype,
     uint8,
 )
 from .backend import default_dtype as get_default_dtype
 from .errors import AutogradError
+from .func import vmap
 from .functions import *  # noqa: F403  # the public functions, listed in functions.__all__
 from .functions import as_tensor_ as as_tensor
+from .linalg import cholesky, det, logdet, matrix_exp, matrix_power, qr, slogdet
+from .linalg import inv as inverse
+from .linalg import pinv as pinverse
+from .making import *  # noqa: F403  # listed in making.__all__
 from .tensor import Tensor
 
 __version__ = "0.1.0"
-half, float, double, long, int, bool = float16, float32, float64, int64, int32, bool_
+half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
 del methods  # imported for what it attaches to Tensor
 __all__ = [
-    "AutogradError", "Tensor", "as_tensor", "autograd", "backend", "enable_grad", "errors", "func", "functions", "get_default_dtype", "inference_mode",
-    "is_grad_enabled", "no_grad", "set_default_dtype", "set_grad_enabled",
-    "bool_", "complex64", "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi",
-    *functions.__all__,
+    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cuda", "det", "device", "enable_grad",
+    "errors", "finfo", "func", "functions", "get_default_dtype", "iinfo", "inference_mode", "inverse", "is_grad_enabled", "linalg",
+    "logdet", "matrix_exp", "matrix_power", "no_grad", "pinverse", "promote_types", "qr", "set_default_dtype", "set_grad_enabled",
+    "slogdet", "vmap", "bool_", "complex64", "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8",
+    "e", "inf", "nan", "pi", *functions.__all__, *arrays.__all__, *making.__all__,
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> backend.DType:
+        """bfloat16, which exists only where the package ml_dtypes does."""
+        if name == "bfloat16":
+            return backend.bfloat16_dtype()
+        raise AttributeError(f"module 'minigrad' has no attribute {name!r}")

@@ -108,10 +108,43 @@ def cuda_is_available() -> bool:
         return False
 
 
+def need_cuda(what: str) -> None:
+    """Raise DeviceError, saying what is missing, where there is no CuPy or no CUDA device."""
+    load_cupy()
+    if not cuda_is_available():
+        raise DeviceError(f"{what}: CuPy is installed, but it sees no CUDA device. Compute on the CPU (leave out device and .cuda()).")
+
+
 def device_of_module(module: Any) -> str:
     """`cpu` for NumPy, `cuda` for CuPy, the module's own name otherwise."""
     name = str(getattr(module, "__name__", module))
     return {"numpy": "cpu", "cupy": "cuda"}.get(name, name)
+
+
+class Device(str):
+    """Where memory is, as a string ("cpu", "cuda:0") that can also be asked for its parts.
+
+    Device("cuda:1") and Device("cuda", 1) are the same. type: "cpu" or "cuda"; index: the number, None where none was given.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: str, index: int | None = None) -> Device:
+        return super().__new__(cls, type if index is None else f"{type}:{int(index)}")
+
+    @property
+    def type(self) -> str:
+        """The kind of device."""
+        return self.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]  # PyTorch's name; str.index is of no use here
+        """Which one of its kind."""
+        number = self.partition(":")[2]
+        return int(number) if number else None
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
 
 
 def device_of(array: Array) -> str:
@@ -129,6 +162,7 @@ def to_device(array: Array, device: str) -> Array:
     if name == "cpu":
         return to_numpy(array)
     if name == "cuda":
+        need_cuda(f'device "{device}"')
         cupy = load_cupy()
         with cupy.cuda.Device(int(number or 0)):
             return cupy.asarray(array)
@@ -314,6 +348,23 @@ def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
 def ones(shape: Shape, dtype: DType, like: Array) -> Array:
     """Ones on the device of `like`."""
     return normal((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype))
+
+
+finfo, iinfo = np.finfo, np.iinfo
+"""The limits of floating and of integer dtypes: eps, max, min, tiny, bits."""
+
+
+def bfloat16_dtype() -> DType:
+    """The bfloat16 dtype. Raises DTypeError with advice where the package that has it is not installed."""
+    found = _bfloat16()
+    if found is None:
+        raise DTypeError("bfloat16 needs the package ml_dtypes, which is not installed. Get it: pip install ml_dtypes.")
+    return found
+
+
+def promote_types(a: Any, b: Any) -> DType:
+    """The dtype in which arrays of two dtypes are combined, by PyTorch's rules."""
+    return _promote(np.dtype(a), np.dtype(b))
 
 
 def as_dtype(dtype: Any) -> DType | None:
@@ -535,6 +586,11 @@ def largest(dtype: DType) -> float:
     return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
 
 
+def precision(dtype: DType) -> float:
+    """The distance from 1 to the next number of a floating or complex dtype."""
+    return float(np.finfo(dtype).eps)
+
+
 def diagonal_window(array: Array, offset: int, axis1: int, axis2: int) -> Array:
     """The diagonal along two axes as a window that may be written to where the array may (NumPy's own may only be read)."""
     out = array.diagonal(offset, axis1, axis2)
@@ -550,11 +606,29 @@ def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> A
     except np.linalg.LinAlgError as error:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if hasattr(a, "shape"))
         advice = {
-            "cholesky": "the matrix (or one of the batch) is not positive definite. Add a small multiple of the identity, or use linalg.eigh.",
+            "cholesky": "the matrix (or one of them) is not positive definite. Add a small multiple of the identity, or use linalg.eigh.",
             "svd": "the algorithm did not converge: look for NaN or infinity in the matrix.",
             "eigh": "the algorithm did not converge: look for NaN or infinity in the matrix.",
-        }.get(operation, "the matrix (or one of the batch) is singular. Use linalg.pinv, or add a small multiple of the identity.")
+        }.get(operation, "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple of the identity.")
         raise LinAlgError(f"linalg.{operation} of shape {shapes}: {error}: {advice}") from None
+
+
+def save_arrays(path: Any, arrays: dict[str, Array]) -> None:
+    """Write arrays by name to a file in NumPy's .npz format: plain numbers, no pickle. `path` is a name (".npz" is added if missing) or an open file."""
+    host = {name: np.asarray(to_numpy(array)) for name, array in arrays.items()}
+    for name, array in host.items():
+        if array.dtype.kind not in "biufc":
+            raise DTypeError(f"save: {name} has dtype {array.dtype}, which .npz files cannot hold without pickle. Convert it first, for instance with .float().")
+    np.savez(path, allow_pickle=False, **host)
+
+
+def load_arrays(path: Any) -> dict[str, Array]:
+    """Read what `save_arrays` wrote. Raises ValueError for a file that is none, or that holds pickled objects (which could run code)."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{path} holds no plain arrays by name in the .npz format: {error}") from None
 
 
 def allocated_bytes(array: Array) -> int:

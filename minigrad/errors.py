@@ -1,7 +1,7 @@
 """Every mistake that minigrad can tell you about, one class each.
 
-Reading this file teaches what can go wrong in automatic differentiation. Each docstring shows the smallest program that fails and its cure.
-All classes derive from `RuntimeError` (shape mistakes also from `ValueError`), as PyTorch users expect.
+Reading this file teaches what can go wrong in automatic differentiation. Each docstring shows the smallest program that fails and its
+cure. All classes derive from `RuntimeError` (shape mistakes also from `ValueError`), as PyTorch users expect.
 """
 
 

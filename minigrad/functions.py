@@ -23,6 +23,7 @@ from .ops import linalg as la
 from .ops import network as nw
 from .ops import reduce as rd
 from .ops import shape as sh
+from .ops import sorting as so
 from .primitive import Primitive
 from .tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
 
@@ -87,25 +88,27 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     return _made(out, requires_grad, device)
 
 
-def zeros_like(x: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
-    return _made(backend.zeros(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad)
+    return _made(backend.zeros(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device)
 
 
-def ones_like(x: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
-    return _made(backend.ones(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad)
+    return _made(backend.ones(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device)
 
 
-def full_like(x: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(x: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
-def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers from start (default 0) up to, not including, end. int64 for integers, the default dtype for floats."""
     if end is None:
         start, end = 0, start
@@ -113,17 +116,17 @@ def arange(start: float, end: float | None = None, step: float = 1, *, dtype: An
         raise ValueError(f"arange({start}, {end}, {step}): the step does not lead from start to end.")
     if dtype is None:
         dtype = backend.int64 if builtins.all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
-    return _made(backend.arange(start, end, step, dtype), requires_grad)
+    return _made(backend.arange(start, end, step, dtype), requires_grad, device)
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`steps` evenly spaced numbers from start to end, both included."""
-    return _made(backend.linspace(start, end, steps, dtype or backend.default_dtype()), requires_grad)
+    return _made(backend.linspace(start, end, steps, dtype or backend.default_dtype()), requires_grad, device)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n by m matrix with ones on its diagonal."""
-    return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype()), requires_grad)
+    return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype()), requires_grad, device)
 
 
 _generator = backend.use_random(None)
@@ -165,21 +168,26 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _made(_drawn(draw, _sizes(size)), requires_grad, device)
 
 
-def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
-    """Random integers in [low, high), or [0, low) if one bound is given."""
-    if high is None:
+def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))` or `randint(5, 10, (2, 3))`."""
+    if isinstance(high, list | tuple):
+        low, high, size = 0, low, high
+    elif high is None:
         low, high = 0, low
-    return _made(_drawn(lambda s: backend.as_payload(_generator.integers(low, high, s), dtype or backend.int64), _sizes(size)), False)
+    numbers = _drawn(lambda s: backend.as_payload(_generator.integers(low, high, s), dtype or backend.int64), _sizes([size or ()]))
+    return _made(numbers, False, device)
 
 
-def rand_like(x: Any, *, requires_grad: bool = False) -> Tensor:
+def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in the shape and dtype of x."""
-    return rand(x.shape, dtype=x.dtype, requires_grad=requires_grad)
+    x = as_tensor(x)
+    return rand(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
-def randn_like(x: Any, *, requires_grad: bool = False) -> Tensor:
+def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers in the shape and dtype of x."""
-    return randn(x.shape, dtype=x.dtype, requires_grad=requires_grad)
+    x = as_tensor(x)
+    return randn(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
 # ------------------------------------------------------------------------------------------------------ element by element
@@ -316,14 +324,25 @@ def minimum(a: Any, b: Any) -> Tensor:
     return ew.minimum(as_tensor(a), b)  # type: ignore[no-any-return]
 
 
-def where(condition: Any, a: Any = None, b: Any = None) -> Tensor:
-    """a where the condition holds, b elsewhere; NaN in the branch not taken does not reach the gradient."""
+def where(condition: Any, a: Any = None, b: Any = None) -> Any:
+    """a where the condition holds, b elsewhere; NaN in the branch not taken does not reach the gradient. `where(condition)` alone gives the
+    indices at which it holds, a tensor for each axis.
+    """
     condition = as_tensor(condition)
+    if a is None and b is None:
+        return nonzero(condition, as_tuple=True)
     if condition.dtype != backend.bool_:
         raise DTypeError(f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in where(x > 0, a, b).")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         a = as_tensor(a)
-    return ew.where(condition, a, b)  # type: ignore[no-any-return]
+    return ew.where(condition, a, b)
+
+
+def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+    """The indices (int64) of the elements that are not 0: one row each, or a tensor for each axis if `as_tuple`. No derivative."""
+    x = as_tensor(x)
+    found = so.argwhere(x if x.ndim or not as_tuple else x.reshape(1))
+    return tuple(found[:, axis] for axis in range(found.shape[1])) if as_tuple else found
 
 
 def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
@@ -761,6 +780,7 @@ for _name in (
     "nw",
     "rd",
     "sh",
+    "so",
     "Primitive",
     "Tensor",
     "as_tensor",

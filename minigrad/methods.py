@@ -468,7 +468,7 @@ attach(
     "is_cuda",
     property(lambda self: backend.device_of(self.array).startswith("cuda"), doc="Whether the tensor is on a CUDA device."),
 )
-attach(Tensor, "device", property(lambda self: backend.device_of(self.array), doc='Where the memory is: "cpu", "cuda:0".'))
+attach(Tensor, "device", property(lambda self: backend.Device(backend.device_of(self.array)), doc='Where the memory is: "cpu", "cuda:0".'))
 for _name, _dtype in {
     "double": backend.float64,
     "float": backend.float32,
@@ -482,9 +482,6 @@ for _name, _dtype in {
     attach(Tensor, _name, (lambda d: lambda self: to(self, dtype=d))(_dtype))
 attach(Tensor, "is_floating_point", lambda self: backend.is_floating(self.dtype))
 attach(Tensor, "is_complex", lambda self: backend.is_complex(self.dtype))
-attach(Tensor, "new_tensor", lambda self, data, **options: functions.tensor(data, **{"dtype": self.dtype, **options}))
-attach(Tensor, "new_zeros", lambda self, *sizes, **options: functions.zeros(*sizes, **{"dtype": self.dtype, **options}))
-attach(Tensor, "new_ones", lambda self, *sizes, **options: functions.ones(*sizes, **{"dtype": self.dtype, **options}))
 
 # -------------------------------------------------------------------------------------------------------- autograd attributes
 

@@ -7,6 +7,7 @@ with NumPy.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -228,7 +229,7 @@ CASES: list[Case] = [
     # powers
     *(
         unary(
-            "power",
+            "pow",
             lambda x, n: np.power(x, n),
             REALS if float(n).is_integer() else POSITIVE,
             params={"n": n},
@@ -237,7 +238,7 @@ CASES: list[Case] = [
         )
         for n in (2, 3, 4, 1, 0, -1, -2, 2.5, 0.5, -0.5, 3.0)
     ),
-    binary("pow", lambda a, b: np.power(a, b), POSITIVE, REALS, complex=True),
+    binary("pow_tensor", lambda a, b: np.power(a, b), POSITIVE, REALS, complex=True),
     unary("sqrt", np.sqrt, POSITIVE, complex=True),
     unary("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, complex=True),
     unary("square", lambda x: x * x, complex=True),
@@ -612,3 +613,191 @@ def _extreme(position: int, x: Any, axes: tuple[int, ...], keepdims: bool) -> An
     rows = x.transpose(rest + axes).reshape(*(x.shape[i] for i in rest), math.prod(x.shape[i] for i in axes))
     out = np.sort(rows, axis=-1)[..., position]
     return out.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdims else out
+
+
+# ------------------------------------------------------------------------------------- scans, order, diagonals, factorisations
+
+
+def recurred(a: Any, b: Any, axis: int) -> Any:
+    """y[k] = a[k] y[k-1] + b[k], one number after another."""
+    rows_a, rows_b = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+    out = np.zeros(rows_b.shape, np.result_type(a, b))
+    for place in np.ndindex(*out.shape[:-1]):
+        value = 0
+        for k in range(out.shape[-1]):
+            value = out[(*place, k)] = rows_a[(*place, k)] * value + rows_b[(*place, k)]
+    return np.moveaxis(out, -1, axis)
+
+
+def multiplied(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.multiply.reduce(x, axis=axes, keepdims=keepdims)
+
+
+def determinant(x: Any) -> Any:
+    """Leibniz's formula: over all permutations the signed products of elements."""
+    n = x.shape[-1]
+    total = np.zeros(x.shape[:-2], x.dtype)
+    for order in itertools.permutations(range(n)):
+        inversions = sum(order[i] > order[j] for i in range(n) for j in range(i + 1, n))
+        total = total + (-1) ** inversions * math.prod(x[..., i, order[i]] for i in range(n))
+    return np.asarray(total)
+
+
+def minors(x: Any) -> Any:
+    """The cofactors: signed determinants of what is left without one row and one column."""
+    n, out = x.shape[-1], np.empty(x.shape, x.dtype)
+    for i, j in itertools.product(range(n), repeat=2):
+        out[..., i, j] = (-1) ** (i + j) * determinant(np.delete(np.delete(x, i, -2), j, -1))
+    return out
+
+
+def placed_diagonal(g: Any, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]) -> Any:
+    out = np.zeros(shape, g.dtype)
+    for k in range(g.shape[-1]):
+        at = [slice(None)] * len(shape)
+        at[axis1], at[axis2] = k + max(0, -offset), k + max(0, offset)
+        out[tuple(at)] = g[..., k]
+    return out
+
+
+def read_diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
+    rows = np.moveaxis(x, (axis1, axis2), (0, 1))
+    pairs = [(i, i + offset) for i in range(rows.shape[0]) if 0 <= i + offset < rows.shape[1]]
+    return np.stack([rows[pair] for pair in pairs], -1)
+
+
+def positive(x: Any) -> Any:
+    """A Hermitian positive definite matrix (for elements up to 2) with eigenvalues apart, made linearly so that nothing is saved for it."""
+    adjoint = registry["conj"](registry["permute"](x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)))
+    ones = registry["ones_like"](registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1))
+    steps = registry["cumsum"](ones, axis=x.ndim - 2) * 4.0 + 6.0
+    diagonal = registry["undiagonal"](steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape))
+    return (x + adjoint) * 0.5 + diagonal
+
+
+def positive_reference(x: Any) -> Any:
+    n = x.shape[-1]
+    return ((x + np.conj(np.swapaxes(x, -1, -2))) / 2 + np.diag(6.0 + 4.0 * np.arange(1, n + 1))).astype(x.dtype)
+
+
+def factor(name: str, index: int, prepared: Callable[..., Any] = lambda x: x) -> Callable[..., Any]:
+    """A route to one of the results of a factorisation."""
+    return lambda x: registry[name](prepared(x))[index]
+
+
+def ordered(x: Any, axis: int, descending: bool) -> Any:
+    return np.argsort(-x if descending else x, axis=axis, kind="stable")
+
+
+def running_sums(x: Any, axis: int) -> Any:
+    return np.cumsum(x, axis, x.dtype)
+
+
+def running_products(x: Any, axis: int) -> Any:
+    return np.cumprod(x, axis, x.dtype)
+
+
+def log_running_sums(x: Any, axis: int) -> Any:
+    return np.log(np.cumsum(np.exp(x), axis, x.dtype))
+
+
+def log_total(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.log(np.sum(np.exp(x), axis=axes, keepdims=keepdims))
+
+
+def not_larger(s: Any, v: Any, side: str) -> Any:
+    """How many of each row's elements are not larger than each value."""
+    return np.sum(s[:, None, :] <= v[..., None], -1)
+
+
+def turned(x: Any) -> Any:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def inverted(x: Any) -> Any:
+    """Cramer's rule."""
+    return np.swapaxes(minors(x), -1, -2) / determinant(x)[..., None, None]
+
+
+def left_inverse(x: Any) -> Any:
+    """The pseudo-inverse of matrices with independent columns, by the normal equations."""
+    return np.linalg.solve(turned(x) @ x, turned(x))
+
+
+def cholesky_reference(x: Any) -> Any:
+    return np.linalg.cholesky(positive_reference(x))
+
+
+FACTORS: dict[str, Any] = {"half": (), "complex": False}
+"""Complex factors are determined up to phases only, which NumPy chooses otherwise: they are compared in tests/arrays."""
+
+CASES += [
+    # scans
+    *(
+        shaped(name, variant, reference, shape, params={"axis": axis}, complex=True)
+        for name, reference in (("cumsum", running_sums), ("cumprod", running_products))
+        for variant, shape, axis in [("rows", (3, 4), 0), ("last", (2, 3, 4), 2), ("one", (1, 3), 0), ("none", (0, 3), 0)]
+    ),
+    shaped("recurrence", "columns", recurred, (3, 4), (3, 4), params={"axis": 1}),
+    shaped("recurrence", "rows", recurred, (3, 4), (3, 4), params={"axis": 0}),
+    shaped("logcumsumexp", "columns", log_running_sums, (3, 4), params={"axis": 1}, complex=False, half=("float16",)),
+    *(
+        shaped("prod", variant, multiplied, shape, params={"axes": axes, "keepdims": keepdims})
+        for variant, shape, axes, keepdims in [
+            ("all", (3, 4), (0, 1), False),
+            ("kept", (3, 4), (1,), True),
+            ("outer", (2, 3, 4), (0, 2), False),
+            ("number", (), (), False),
+            ("empty", (0, 3), (0,), False),
+        ]
+    ),
+    *(
+        shaped("logsumexp", variant, log_total, shape, complex=False, half=(), params={"axes": axes, "keepdims": keepdims})
+        for variant, shape, axes, keepdims in [
+            ("all", (3, 4), (0, 1), False),
+            ("kept", (3, 4), (1,), True),
+            ("outer", (2, 3, 4), (0, 2), False),
+            ("number", (), (), False),
+        ]
+    ),
+    # order and counting
+    shaped("argsort", "up", ordered, (3, 4), params={"axis": 0, "descending": False}, complex=False),
+    shaped("argsort", "down", ordered, (3, 4), params={"axis": 1, "descending": True}, complex=False),
+    Case("argwhere", lambda x: np.stack(np.nonzero(x), -1), ("bool",), ((3, 4),)),
+    Case("bincount", lambda x, minlength: np.array([np.sum(x == k) for k in range(9)]), ("int",), ((12,),), {"minlength": 9}),
+    shaped("searchsorted", "left", lambda s, v, side: np.sum(s < v[..., None], -1), (1,), (3, 4), params={"side": "left"}, complex=False),
+    shaped("searchsorted", "rows", not_larger, (3, 1), (3, 4), params={"side": "right"}, complex=False),
+    # further element-wise functions
+    binary("xlogy", lambda a, b: a * np.log(b), REALS, POSITIVE),
+    binary("hypot", lambda a, b: np.sqrt(a * a + b * b), half=("float16",)),
+    unary("erfc", in_dtype_of(np.vectorize(math.erfc, otypes=[float]))),
+    binary("heaviside", lambda x, v: np.where(x > 0, np.ones_like(v), np.zeros_like(v))),
+    # diagonals and triangles
+    shaped("diagonal", "main", read_diagonal, (3, 4), params={"offset": 0, "axis1": 0, "axis2": 1}),
+    shaped("diagonal", "upper", read_diagonal, (2, 4, 3), params={"offset": 1, "axis1": 2, "axis2": 0}),
+    shaped("undiagonal", "lower", placed_diagonal, (2, 2), params={"offset": -1, "axis1": 1, "axis2": 2, "shape": (2, 3, 4)}),
+    shaped("tril", "below", lambda x, offset: x * (np.arange(4) - np.arange(3)[:, None] <= offset).astype(x.real.dtype), (2, 3, 4), params={"offset": -1}),
+    shaped("triu", "above", lambda x, offset: x * (np.arange(4) - np.arange(3)[:, None] >= offset).astype(x.real.dtype), (3, 4), params={"offset": 1}),
+    # inverses, determinants, factorisations
+    shaped("inv", "batch", inverted, (2, 3, 3), half=(), precision=1e-10),
+    shaped("solve", "batch", lambda a, b: inverted(a) @ b, (2, 3, 3), (2, 3, 2), half=(), precision=1e-10),
+    shaped("pinv", "tall", lambda x, rtol: left_inverse(x), (4, 2), params={"rtol": 1e-12}, half=(), precision=1e-10),
+    shaped("pinv", "wide", lambda x, rtol: turned(left_inverse(turned(x))), (2, 2, 4), params={"rtol": 1e-12}, half=(), precision=1e-10),
+    shaped("det", "batch", determinant, (2, 3, 3), half=()),
+    shaped("cofactors", "batch", minors, (2, 3, 3), half=(), precision=1e-10),
+    shaped("logabsdet", "batch", lambda x: np.log(np.abs(determinant(x))), (2, 3, 3), half=(), precision=1e-10),
+    shaped("detsign", "batch", lambda x: determinant(x) / np.abs(determinant(x)), (2, 3, 3), half=(), precision=1e-10),
+    shaped("cholesky", "batch", cholesky_reference, (2, 3, 3), half=(), route=lambda x: registry["cholesky"](positive(x))),
+    *(
+        shaped("qr", "QR"[i], lambda x, i=i: np.linalg.qr(x)[i], (2, 4, 3), **FACTORS, route=factor("qr", i), precision=1e-10)
+        for i in range(2)
+    ),
+    *(
+        shaped("eigh", "wV"[i], lambda x, i=i: np.linalg.eigh(positive_reference(x))[i], (2, 3, 3), **FACTORS, route=factor("eigh", i, positive))
+        for i in range(2)
+    ),
+    *(
+        shaped("svd", variant, lambda x, i=i: np.linalg.svd(x, False)[i], shape, **FACTORS, route=factor("svd", i), precision=1e-9)
+        for i, variant, shape in [(0, "U", (4, 3)), (1, "s", (2, 3, 4)), (2, "Vh", (3, 4))]
+    ),
+]  # fmt: skip

@@ -90,6 +90,12 @@ class FakeArray:
         method = getattr(self._memory, name)
         return lambda *args, **kwargs: _made(method(*map(_parameter, args), **{k: _parameter(v) for k, v in kwargs.items()}), self)
 
+    def diagonal(self, *args: int) -> FakeArray:
+        """CuPy's may be written to, NumPy's only read."""
+        memory = self._memory.diagonal(*args)
+        memory.flags.writeable = self._memory.flags.writeable
+        return _made(memory, self)
+
     def __getitem__(self, index: Any) -> FakeArray:
         return _made(self._memory[_index(index)], self)
 
@@ -255,7 +261,10 @@ class FakeLibrary:
     """What `xp` is for arrays of the fake device: NumPy's functions, but only those that CuPy has too."""
 
     __name__ = "fake"
-    special = SimpleNamespace(erf=_Function(lambda x: np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)))
+    special = SimpleNamespace(
+        erf=_Function(lambda x: np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)),
+        erfc=_Function(lambda x: np.vectorize(math.erfc, otypes=[float])(x).astype(x.dtype)),
+    )
     ndarray = FakeArray
     linalg = FakeLinearAlgebra()
 

@@ -250,7 +250,7 @@ FAILS = [
     (["1/x", "x=0"], ["gives inf where", "x = 0", "division by zero"]),
     (["0/x", "x=0"], ["gives nan", "x = 0"]),
     (["exp(x)", "x=1000"], ["exp gives inf where x = 1000", "too large"]),
-    (["x**0.5", "x=-4"], ["power gives nan where x = -4", "whole powers"]),
+    (["x**0.5", "x=-4"], ["pow gives nan where x = -4", "whole powers"]),
     (["x**y", "x=0", "y=-1"], ["pow gives inf where x = 0, y = -1", "none below 0"]),
     (["asin(x)", "x=2"], ["asin gives nan where x = 2", "from -1 to 1"]),
     (["x*x", "x=1e200"], ["mul gives inf where x = 1e+200", "too large"]),

@@ -50,8 +50,8 @@ def looped(function, *args, in_dims=0):
 
 # ------------------------------------------------------------------------------------------------------- every operation
 
-BATCHABLE = [c for c in CASES if c.primitive not in ("window_max_push", "window_max_pull")]
-"""All but two that pass an array of their own to the kernel; both run on batches as the derivatives of window_max."""
+BATCHABLE = [c for c in CASES if c.primitive not in ("window_max_push", "window_max_pull", "dropout_mask", "argwhere")]
+"""All but two that get an array of their own (they run as derivatives of window_max), the random one, and one that finds places."""
 BATCHES = [(axes, fall_back) for axes in ("all", "first", "last", "nested") for fall_back in (False, True)]
 
 
@@ -290,11 +290,11 @@ def _compare_products(product, a, b):
     equal(grad(two)(b), grad(lambda w: loop(w) + looped(lambda x: product(2 * x, w).sin(), a).sum())(b))
 
 
-def test_a_weight_from_outside_stays_one_matrix():
+@pytest.mark.parametrize("layer", [lambda x, w, b: w @ x, lambda x, w, b: x @ w.T + b, lambda x, w, b: mg.nn.functional.linear(x, w, b)])
+def test_a_weight_from_outside_stays_one_matrix(layer):
     """The gradient by a captured matrix is one product; no array of one outer product for each example is made."""
-    xs, w = normal(64, 5), normal(7, 5)
-    w.requires_grad_()
-    y = vmap(lambda x: (w @ x).tanh())(xs)
+    xs, w, b = normal(64, 5), normal(7, 5).requires_grad_(), normal(7).requires_grad_()
+    y = vmap(lambda x: layer(x, w, b).tanh())(xs)
     sizes = []
 
     class Watch:
@@ -306,7 +306,7 @@ def test_a_weight_from_outside_stays_one_matrix():
 
     with mg.observe.watching(Watch()):
         y.sum().backward()
-    assert w.grad.shape == (7, 5)
+    equal(w.grad, grad(lambda w: looped(lambda x: layer(x, w, b).tanh(), xs).sum())(w.detach()).detach())
     assert sizes
     assert max(sizes) <= 64 * 7
 
@@ -410,6 +410,7 @@ INDEX = [
     ("x[None, i, None, i]", lambda x, i: x[None, i, None, i]),
     ("x[None, i, ..., 0]", lambda x, i: x[None, i, ..., 0]),
     ("x[None, 0, ..., i]", lambda x, i: x[None, 0, ..., i]),
+    ("x[None, i, ..., i]", lambda x, i: x[None, i, ..., i]),
     ("x[i[0], None, i]", lambda x, i: x[i[0], None, i]),
     ("x[i[0], i[1]]", lambda x, i: x[i[0], i[1]]),
     ("x[i[1], ..., [0, 1]]", lambda x, i: x[i[1], ..., [0, 1]]),
@@ -449,6 +450,7 @@ def test_an_index_that_differs_between_examples(index, batched):
     [
         lambda x: x[:, [0, 1], ..., 0],
         lambda x: x[0, ..., [0, 1], [1, 1]],
+        lambda x: x[:, [0, 1], ..., [1, 2]],
         lambda x: x[..., [0, 2]],
         lambda x: x[[0, 1], ..., None],
         lambda x: x[None, [0, 1], :, [2, 2]],
@@ -463,6 +465,8 @@ def test_constant_indices_lay_out_their_dimensions_as_for_one_example(read):
 
 
 def test_batched_masks_are_refused():
+    with pytest.raises(BatchingError, match="argwhere have different shapes"):
+        vmap(lambda x: registry["argwhere"](x))(mg.tensor([[1.0, 0.0], [1.0, 1.0]]))
     with pytest.raises(BatchingError, match="boolean mask"):
         vmap(lambda x: x[x > 0])(normal(3, 4))
 
@@ -542,6 +546,19 @@ def test_randomness():
     assert (nested == nested[0]).all()
     assert nested[0, 0] != nested[0, 1]
     assert jacfwd(lambda x: x * mg.rand(()), randomness="same")(mg.ones(2)).shape == (2, 2)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_dropout_is_random_too(inside):
+    """The mask of a tensor from outside differs between the examples as well, if it is to."""
+    x, ones = mg.zeros(4, 50), mg.ones(50)
+    drop = lambda row: mg.nn.functional.dropout(row + 1 if inside else ones, 0.5) + row
+    with pytest.raises(BatchingError, match="randomness"):
+        vmap(drop)(x)
+    same, different = vmap(drop, randomness="same")(x), vmap(drop, randomness="different")(x)
+    assert set(same.reshape(-1).tolist()) == set(different.reshape(-1).tolist()) == {0, 2}
+    assert (same == same[0]).all()
+    assert (different != different[0]).any()
 
 
 def test_random_numbers_repeat_with_the_seed():

@@ -1,7 +1,7 @@
 """Largest and smallest, sorted and searched: what needs an order of the numbers.
 
-The derivative goes where the value came from. Where several are equal, `max(x)` and `median(x)` share it evenly, while the forms that return an index
-(`max(x, dim)`, `sort`, `topk`, …) give it to the one element that the index names. NaN counts as larger than every number.
+The derivative goes where the value came from. Where several are equal, `max(x)` and `median(x)` share it evenly, while the forms that
+return an index (`max(x, dim)`, `sort`, `topk`, …) give it to the one element that the index names. NaN counts as larger than every number.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class MinMax(NamedTuple):
 
 
 def max(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Three forms, as in PyTorch: `max(x)` the largest element (equal ones share the derivative), `max(x, dim)` the pair (values, indices)
-    along a dimension (the derivative goes to the one index), `max(x, y)` the larger of two, element by element.
+    """Three forms, as in PyTorch: `max(x)` the largest element (equal ones share the derivative), `max(x, dim)` the pair (values,
+    indices) along a dimension (the derivative goes to the one index), `max(x, y)` the larger of two, element by element.
     """
     return _extreme(fn.amax, fn.argmax, fn.maximum, x, either(dim, axis), keepdim or keepdims)
 
@@ -105,7 +105,9 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndi
 
 
 def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle element, the lower of two; NaN if there is one. `median(x)` of all (equals share the derivative), `median(x, dim)` as a pair."""
+    """The middle element, the lower of two; NaN if there is one. `median(x)` of all (equals share the derivative), `median(x, dim)` as
+    a pair.
+    """
     return _median(as_tensor(x), dim, keepdim, "median")
 
 
@@ -160,9 +162,6 @@ def unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_cou
     return results[0] if len(results) == 1 else tuple(results)
 
 
-
-
-
 def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False, side: str | None = None) -> Tensor:
     """For each value the index (int64) at which it would have to be inserted to keep the order of the last dimension: before equals, or
     behind them if `right`. A 1-d sequence serves values of any shape; otherwise the leading dimensions must agree. No derivative.
@@ -172,6 +171,7 @@ def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False, side
         raise ValueError(f'searchsorted: side must be "left" or "right", got {side!r}.')
     if sequence.ndim != 1 and (sequence.ndim != values.ndim or sequence.shape[:-1] != values.shape[:-1]):
         raise ShapeError(
-            f"searchsorted: the sequence must be 1-d or agree with the values in all but the last dimension, got {sequence.shape} and {values.shape}."
+            "searchsorted: the sequence must be 1-d or agree with the values in all but the last dimension, "
+            f"got {sequence.shape} and {values.shape}."
         )
     return sorting.searchsorted(sequence, values, side="right" if right or side == "right" else "left")  # type: ignore[no-any-return]

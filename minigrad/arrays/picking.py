@@ -1,7 +1,7 @@
 """Reading and writing by index or mask, under PyTorch's names.
 
-Reading an element twice adds its cotangents up. Writing replaces: what was overwritten gets no gradient, and where an index occurs twice in a write that does not
-accumulate, the result (as in PyTorch) depends on the order of writing: keep such indices apart.
+Reading an element twice adds its cotangents up. Writing replaces: what was overwritten gets no gradient, and where an index occurs
+twice in a write that does not accumulate, the result (as in PyTorch) depends on the order of writing: keep such indices apart.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _mask(mask: Any, function: str) -> Tensor:
 
 
 def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
-    """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that is overwritten does not reach the gradient."""
+    """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that is overwritten does not reach the
+    gradient.
+    """
     x = as_tensor(x)
     if isinstance(value, Tensor) and value.ndim:
         raise ShapeError(f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use where(mask, value, x).")
@@ -124,7 +126,10 @@ def _whole(x: Tensor, dim: int, index: Any, source: Any, accumulate: bool, funct
         return written(x.reshape(1), source.reshape(1), (index,), accumulate, function).reshape(())  # type: ignore[no-any-return]
     wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
     if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
-        raise ShapeError(f"{function}: with x of shape {x.shape} and {index.shape[0]} indices in dimension {dim} the source must have shape {wanted}, got {source.shape}.")
+        raise ShapeError(
+            f"{function}: with x of shape {x.shape} and {index.shape[0]} indices in dimension {dim} the source must have shape {wanted}, "
+            f"got {source.shape}."
+        )
     return written(x, source.reshape(wanted), along(axis, index), accumulate, function)
 
 
@@ -162,7 +167,8 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter")
     same_ndim("scatter", ("x", x), ("index", index))
     if x.ndim == 0 or index.ndim == 0:
-        flat = scatter(x.reshape(-1), 0, index.reshape(-1), src.reshape(-1) if isinstance(src, Tensor) else src, value=value, reduce=reduce)
+        row = src.reshape(-1) if isinstance(src, Tensor) else src
+        flat = scatter(x.reshape(-1), 0, index.reshape(-1), row, value=value, reduce=reduce)
         return flat.reshape(x.shape)  # type: ignore[no-any-return]
     fits_within("scatter", "x", index.shape, x.shape, axis)
     source = src if src is not None else value

@@ -1,12 +1,14 @@
 """Taking tensors apart and putting them together: splitting, stacking, repeating, turning.
 
-What only looks at a part is a view. The several views of one split may not be changed in place where gradients are concerned: as in PyTorch, that is an error.
+What only looks at a part is a view. The several views of one split may not be changed in place where gradients are concerned: as in
+PyTorch, that is an error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from .. import functions as fn
@@ -53,13 +55,13 @@ def _several(parts: list[Tensor]) -> tuple[Tensor, ...]:
     """Views that were made together: none of them may be changed in place while gradients are recorded."""
     for part in parts:
         if part.window is not None:
-            part.window.problem = "several"
+            part.window.problem = part.window.problem or "several"
     return tuple(parts)
 
 
 def _cut(x: Tensor, axis: int, places: list[int]) -> list[Tensor]:
     """The parts between neighbouring places."""
-    return [x[along(axis, slice(a, b))] for a, b in zip(places[:-1], places[1:], strict=True)]
+    return [x[along(axis, slice(a, b))] for a, b in pairwise(places)]
 
 
 def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -91,7 +93,9 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """So many parts of nearly equal size (the first ones one larger), or the parts before, between and behind the given indices (views)."""
+    """So many parts of nearly equal size (the first ones one larger), or the parts before, between and behind the given indices
+    (views).
+    """
     x = as_tensor(x)
     axis = _axis(x, dim, "tensor_split")
     n = x.shape[axis]
@@ -194,7 +198,9 @@ def repeat(x: Any, *sizes: Any) -> Tensor:
 
 
 def repeat_interleave(x: Any, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each element repeated so often in its place (of the flattened tensor without `dim`); `repeats` is a number or one number for each."""
+    """Each element repeated so often in its place (of the flattened tensor without `dim`); `repeats` is a number or one number for
+    each.
+    """
     x = as_tensor(x)
     if dim is None:
         x, dim = x.reshape(-1), 0
@@ -212,7 +218,9 @@ def repeat_interleave(x: Any, repeats: Any, dim: int | None = None) -> Tensor:
 
 
 def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """The elements moved on by `shifts` along `dims`; what leaves at the end comes back at the start. Without `dims` the flattened tensor."""
+    """The elements moved on by `shifts` along `dims`; what leaves at the end comes back at the start. Without `dims` the flattened
+    tensor.
+    """
     x = as_tensor(x)
     if dims is None:
         return sh.roll(x.reshape(-1), shifts=(_sole(shifts),), axes=(0,)).reshape(x.shape)  # type: ignore[no-any-return]

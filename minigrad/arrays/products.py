@@ -26,8 +26,9 @@ Labelled = tuple[Tensor, list[Label]]
 def einsum(equation: str, *operands: Any) -> Tensor:
     """The sum of products that the equation describes: `einsum("bij,bjk->bik", a, b)`.
 
-    Each letter names an axis; a letter twice in one operand takes the diagonal; axes whose letter is not in the output are summed; "..." stands for leading
-    axes, which broadcast; without "->" the output has the letters that occur once, in alphabetical order. Operands are combined from left to right.
+    Each letter names an axis; a letter twice in one operand takes the diagonal; axes whose letter is not in the output are summed;
+    "..." stands for leading axes, which broadcast; without "->" the output has the letters that occur once, in alphabetical order.
+    Operands are combined from left to right.
     Raises ShapeError naming the letter whose sizes differ, ValueError for an equation that does not fit the operands.
     """
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
@@ -265,7 +266,9 @@ def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
 
 
 def cdist(a: Any, b: Any, p: float = 2.0) -> Tensor:
-    """The p-norms of all differences between rows of a (…, n, d) and rows of b (…, m, d): (…, n, m). The derivative is 0 where rows are equal."""
+    """The p-norms of all differences between rows of a (…, n, d) and rows of b (…, m, d): (…, n, m). The derivative is 0 where rows
+    are equal.
+    """
     a, b = as_tensor(a), as_tensor(b)
     if min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: needs shapes (…, n, d) and (…, m, d), got {a.shape} and {b.shape}.")

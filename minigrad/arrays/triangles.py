@@ -20,12 +20,12 @@ def _matrices(x: Any, function: str) -> Tensor:
 
 def tril(x: Any, diagonal: int = 0) -> Tensor:
     """The elements on and below a diagonal of the last two dimensions, zeros above. NaN that is cut off does not reach the gradient."""
-    return diagonals.tril(_matrices(x, "tril"), k=int(diagonal))  # type: ignore[no-any-return]
+    return diagonals.tril(_matrices(x, "tril"), offset=int(diagonal))  # type: ignore[no-any-return]
 
 
 def triu(x: Any, diagonal: int = 0) -> Tensor:
     """The elements on and above a diagonal of the last two dimensions, zeros below."""
-    return diagonals.triu(_matrices(x, "triu"), k=int(diagonal))  # type: ignore[no-any-return]
+    return diagonals.triu(_matrices(x, "triu"), offset=int(diagonal))  # type: ignore[no-any-return]
 
 
 def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

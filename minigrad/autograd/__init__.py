@@ -1,24 +1,44 @@
 """PyTorch's `torch.autograd`, on minigrad's engine: backward, grad, grad modes, forward mode, and what is built on them."""
 
+from importlib import import_module
+from typing import Any
+
+from ..engine import modes as grad_mode
 from ..engine.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from . import forward_ad, functional, profiler
+from . import anomaly as anomaly_mode
+from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
+training = False
+"""Whether `dropout`, `batchnorm_2d` and the layers of `autograd.operators` behave as in training (SINGA's switch): set it as `autograd.training = True`."""
+
+
+def __getattr__(name: str) -> Any:
+    """SINGA's operators and layers (`autograd.matmul`, `autograd.Conv2d`, …), loaded when the first of them is used."""
+    operators = import_module(".operators", __name__)
+    if name in operators.__all__:
+        return getattr(operators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "Function",
     "Variable",
+    "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "forward_ad",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",

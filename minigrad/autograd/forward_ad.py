@@ -35,6 +35,27 @@ def dual_level() -> Iterator[int]:
         yield level
 
 
+_entered: list[Any] = []
+"""The levels that `enter_dual_level` opened, innermost last."""
+
+
+def enter_dual_level() -> int:
+    """Open a level without a block; `exit_dual_level` closes it. Returns its number."""
+    block = dual_level()
+    level = block.__enter__()
+    _entered.append((level, block))
+    return level
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the innermost level that `enter_dual_level` opened. Raises AutogradError where there is none, or where it is not `level`."""
+    if not _entered or state.levels[-1:] != (_entered[-1][0],) or level not in (None, _entered[-1][0]):
+        raise AutogradError(
+            f"forward mode: exit_dual_level(level={level}) does not close the innermost open level; open are {state.levels}."
+        )
+    _entered.pop()[1].__exit__(None, None, None)
+
+
 def current_level(level: int | None = None) -> int:
     """The innermost open level, or `level` after checking that it is open."""
     if not state.levels:

@@ -20,6 +20,7 @@ from ..engine.modes import state
 from ..errors import BatchingError
 from ..graph import Leaf, Node, reached_from
 from ..ops.linalg import matmul, swapped
+from ..ops.network import affine
 from ..primitive import Primitive, primitive
 from ..tensor import Tensor
 from . import value
@@ -124,7 +125,7 @@ def per_example(x: Tensor) -> Tensor:
 def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Let tensors with history that are not part of the batch join it (their gradient is then summed), or None where all are.
 
-    A matrix product with such a tensor leaves the batch instead: as one large product, whose gradient never exists example by example.
+    A product with such a matrix leaves the batch instead: as one large product, whose gradient never exists example by example.
     """
     if prim in BOUNDARY or prim.kind == "constant":
         return None
@@ -132,10 +133,9 @@ def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
     outside = [type(a) is Tensor and a.node is not None and axes_of(a.array) != axes for a in args]
     if not any(outside):
         return None
-    if prim is matmul:
-        product = _product_outside(args[0], args[1], outside)
-        if product is not None:
-            return product
+    product = _product_outside(args[0], args[1], outside) if prim is matmul else _layer_outside(args, outside) if prim is affine else None
+    if product is not None:
+        return product
     return record._apply(prim, tuple(shared(a, axes) if out else a for a, out in zip(args, outside, strict=True)), params)
 
 
@@ -149,10 +149,20 @@ def _product_outside(a: Tensor, b: Tensor, outside: list[bool]) -> Tensor | None
     if outside != [False, True] or b.ndim != 2 or a.ndim not in (1, 2):
         return None
     missing = tuple(axis for axis in axes_of(a.array) if axis not in axes_of(b.array))
-    if set(axes_of(b.array)) - set(axes_of(a.array)) or len(missing) != 1:
+    if not missing or set(axes_of(b.array)) - set(axes_of(a.array)):
+        return None
+    place = missing[0]  # of several batches the others follow in the same way
+    return enter(matmul(leave(a, place=place, axis=0), b), place=place, axis=0)  # type: ignore[no-any-return]
+
+
+def _layer_outside(args: tuple[Any, ...], outside: list[bool]) -> Tensor | None:
+    """x Wᵀ + b where only x is a batch: one layer on all examples; None where W or b are batches too."""
+    x, *weights = args
+    missing = tuple(axis for axis in axes_of(x.array) if all(axis not in axes_of(w.array) for w in weights))
+    if outside[0] or not missing:
         return None
     place = missing[0]
-    return enter(matmul(leave(a, place=place, axis=0), b), place=place, axis=0)  # type: ignore[no-any-return]
+    return enter(affine(leave(x, place=place, axis=0), *weights), place=place, axis=0)  # type: ignore[no-any-return]
 
 
 value.rewrite = _rewrite

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backend import index_array, int64
 from ..errors import BatchingError
-from ..ops.index import gather
+from ..ops.index import explicit, gather
 from ..ops.shape import permute
 from ..tensor import Tensor
 from .boundary import enter, taken_out
@@ -33,7 +33,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         rest = tuple(part for part, one in zip(given, single, strict=True) if not one)
         chosen = getitem(x, first)
         return getitem(chosen, rest) if is_batched_index(rest) else gather(chosen, index=rest)
-    parts = _explicit(given, x.ndim)
+    parts = explicit(given, x.ndim)
     arrays = [part for part in parts if hasattr(part, "dtype")]
     if any(a.dtype.kind == "b" for a in arrays):
         raise BatchingError(
@@ -52,7 +52,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     place = _place_of_arrays(full)
     for axis in axes:
         result = enter(result, place=axis, axis=place)
-    wanted = _place_of_arrays(parts) if _neighbours(given) else 0
+    wanted = _place_of_arrays(parts)
     if wanted != place:  # each example expects the dimensions of its index elsewhere
         order = [i for i in range(result.ndim) if not place <= i < place + rank]
         order[wanted:wanted] = range(place, place + rank)
@@ -65,25 +65,7 @@ def _counting(size: int, position: int, ndim: int) -> Any:
     return index_array(list(range(size))).astype(int64).reshape(tuple(size if i == position else 1 for i in range(ndim)))
 
 
-def _explicit(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
-    """The index with full slices in place of Ellipsis."""
-    missing = ndim - sum(part is not None and part is not Ellipsis for part in parts)
-    places = [i for i, part in enumerate(parts) if part is Ellipsis]
-    return parts if not places else (*parts[: places[0]], *(slice(None),) * missing, *parts[places[0] + 1 :])
-
-
 def _place_of_arrays(parts: tuple[Any, ...]) -> int:
-    """Where the dimensions of index arrays stand in the result: in the arrays' place if they (and integers) are neighbours, else in
-    front.
-    """
-    return _array_places(parts)[0] if _neighbours(parts) else 0
-
-
-def _neighbours(parts: tuple[Any, ...]) -> bool:
-    """Whether no slice, None or Ellipsis (not even one that stands for nothing) comes between the arrays: NumPy's rule."""
-    at = _array_places(parts)
-    return at == list(range(at[0], at[-1] + 1))
-
-
-def _array_places(parts: tuple[Any, ...]) -> list[int]:
-    return [i for i, part in enumerate(parts) if not (part is None or part is Ellipsis or isinstance(part, slice))]
+    """Where the dimensions of index arrays stand in the result: in place of the arrays if those are neighbours, else in front."""
+    at = [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
+    return at[0] if at == list(range(at[0], at[-1] + 1)) else 0

@@ -15,12 +15,12 @@ from typing import Any
 from ..backend import array_module, copy_in_order, normal
 from ..errors import BatchingError
 from ..ops import elementwise as ew
-from ..ops.index import gather, is_basic, window
+from ..ops.index import explicit, gather, is_basic, window
 from ..ops.linalg import matmul
 from ..ops.shape import reshape
 from ..primitive import Primitive
 from . import value
-from .boundary import BOUNDARY
+from .boundary import BOUNDARY, drawn
 from .value import Batched, aligned, axes_of, packed, union
 
 Rule = Callable[..., Any]
@@ -33,6 +33,9 @@ def run(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any
         return prim.forward(xp, *operands, **params)
     if prim.name == "scatter_view":
         return _scatter_view(*operands, **params)
+    if prim.name == "dropout_mask":
+        (x,) = operands
+        return drawn(lambda shape: prim.forward(xp, xp.zeros(shape, x.dtype), **params), x.shape)
     axes, rule = union(operands), RULES.get(prim.name)
     if rule is None and (prim.elementwise or prim.name in _POINTWISE):
         ndim = max(getattr(o, "ndim", 0) for o in operands)
@@ -45,7 +48,7 @@ value.run = run
 
 _NAMES = """
     abs sgn conj real imag angle complex clone identity cast move zeros_like ones_like eq ne lt le gt ge isnan isinf isfinite
-    logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not
+    logical_and logical_or logical_xor logical_not heaviside bitwise_and bitwise_or bitwise_xor bitwise_not
 """
 _POINTWISE = frozenset(_NAMES.split())
 """Element-wise by nature, though declared as linear, general or constant."""
@@ -55,12 +58,38 @@ _POINTWISE = frozenset(_NAMES.split())
 
 
 def _axes_shifted(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
-    """`axes` or `axis` count from the left of an example: k more in the batch."""
+    """`axes` or `axis` count from the left of an example: k more in the batch. Operands do not broadcast, so each gets the full batch."""
+    if len(arrays) > 1:
+        lengths = _lengths(arrays, k)
+        arrays = [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays]
     if "axes" in params:
         params["axes"] = tuple(axis + k for axis in params["axes"])
     if "axis" in params:
         params["axis"] += k
     return prim.forward(xp, *arrays, **params)
+
+
+def _as_it_is(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
+    """Operations that count axes from the right."""
+    return prim.forward(xp, *arrays, **params)
+
+
+def _layer(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:
+    """x Wᵀ + b takes any number of leading axes, if all examples share W and b."""
+    x, w, b = arrays
+    if math.prod(w.shape[:k]) * math.prod(b.shape[:k]) != 1:
+        return _one_by_one(prim, xp, arrays, k)
+    return prim.forward(xp, x, w.reshape(w.shape[k:]), b.reshape(b.shape[k:]))
+
+
+def _images(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
+    """Images (n, channels, …) come in batches anyway: ours joins theirs, if all examples share the kernel."""
+    x, w = arrays
+    if math.prod(w.shape[:k]) != 1:
+        return _one_by_one(prim, xp, arrays, k, **params)
+    joined = x.reshape((math.prod(x.shape[: k + 1]), *x.shape[k + 1 :]))
+    result = prim.forward(xp, joined, w.reshape(w.shape[k:]), **params)
+    return result.reshape((*x.shape[: k + 1], *result.shape[1:]))
 
 
 def _axis_or_all(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int | None, keepdims: bool) -> Any:
@@ -109,49 +138,17 @@ def _windowed(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any
 def _indexed(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
     """An index with arrays in it reads the example's axes, so the batch axes go to the end, where an index leaves them alone."""
     x, *values = arrays
-    if _parted_by_nothing(index, len(params["shape"]) if "shape" in params else x.ndim - k):
-        return _one_by_one(prim, xp, arrays, k, index=index, **params)
     if "shape" in params:
         params["shape"] = (*params["shape"], *x.shape[:k])
     if prim.name == "index_put":
         x = xp.broadcast_to(x, (*_lengths(arrays, k), *x.shape[k:]))
     ndim = len(params["shape"]) - k if "shape" in params else x.ndim - k
-    explicit = _without_ellipsis(index, ndim)
-    result = prim.forward(xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit, **params)
+    result = prim.forward(xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit(index, ndim), **params)
     return result.transpose((*range(result.ndim - k, result.ndim), *range(result.ndim - k)))
 
 
 def _batch_last(array: Any, k: int) -> Any:
     return array.transpose((*range(k, array.ndim), *range(k))) if hasattr(array, "ndim") else array
-
-
-def _without_ellipsis(index: Any, ndim: int) -> Any:
-    """Ellipsis would swallow the batch axes at the end: full slices stand for it instead."""
-    parts = index if isinstance(index, tuple) else (index,)
-    places = [i for i, part in enumerate(parts) if part is Ellipsis]
-    if not places:
-        return index
-    missing = (slice(None),) * (ndim - _consumed(parts))
-    return (*parts[: places[0]], *missing, *parts[places[0] + 1 :])
-
-
-def _parted_by_nothing(index: Any, ndim: int) -> bool:
-    """Whether an Ellipsis that stands for no axis comes between index arrays: it still parts them (NumPy's rule), which no slice could
-    say.
-    """
-    if not isinstance(index, tuple) or not any(part is Ellipsis for part in index) or _consumed(index) != ndim:
-        return False
-    at = next(i for i, part in enumerate(index) if part is Ellipsis)
-    return all(any(hasattr(part, "__index__") or hasattr(part, "dtype") for part in side) for side in (index[:at], index[at + 1 :]))
-
-
-def _consumed(parts: tuple[Any, ...]) -> int:
-    """How many axes an index reads."""
-    return sum(0 if part is None or part is Ellipsis else part.ndim if _is_mask(part) else 1 for part in parts)
-
-
-def _is_mask(part: Any) -> bool:
-    return hasattr(part, "dtype") and part.dtype.kind == "b"
 
 
 def _product(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:
@@ -252,6 +249,28 @@ RULES: dict[str, Rule] = {
     "index_put": _indexed,
     "matmul": _product,
     "overwrite": _overwritten,
+    "softmax": _axes_shifted,
+    "log_softmax": _axes_shifted,
+    "standardize": _axes_shifted,
+    "cumsum": _axes_shifted,
+    "cumprod": _axes_shifted,
+    "logcumsumexp": _axes_shifted,
+    "recurrence": _axes_shifted,
+    "prod": _axes_shifted,
+    "logsumexp": _axes_shifted,
+    "argsort": _axes_shifted,
+    "window_max": _axes_shifted,
+    "window_max_push": _axes_shifted,
+    "window_max_pull": _axes_shifted,
+    "window_sum": _axes_shifted,
+    "window_spread": _axes_shifted,
+    "tril": _as_it_is,
+    "triu": _as_it_is,
+    "view_as_real": _as_it_is,
+    "view_as_complex": _as_it_is,
+    "affine": _layer,
+    "convolve": _images,
+    "convolve_input": _images,
 }
 """Which rule runs an operation on a batch."""
 

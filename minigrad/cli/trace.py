@@ -35,7 +35,7 @@ DOMAINS = {
     "reciprocal": _DIVISION,
     "exp": "the result is too large; float64 ends at about 1.8e308",
     "pow": _POWER,
-    "power": _POWER,
+    "pow_tensor": _POWER,
     "asin": _MINUS_ONE_TO_ONE,
     "acos": _MINUS_ONE_TO_ONE,
     "atanh": "it is defined for numbers between -1 and 1",
@@ -268,7 +268,7 @@ def _not_finite(
         operands = [edge["src"] for edge in trace["edges"] if edge["dst"] == culprit["id"]]
     names = {n["id"]: n.get("name") or _label(n) for n in trace["nodes"]}
     reads = ", ".join(f"{names[source]} = {_show(state[source, 'v'])}" for source in dict.fromkeys(operands) if (source, "v") in state)
-    operation = culprit.get("op", "the input")
+    operation = culprit.get("op", "the input").removesuffix("_tensor")  # of the two operations that are called pow
     message = (
         f"{operation} gives {_show(value)}" if column == "v" else f"the {kind} of {names[node['id']]} at {operation} is {_show(value)}"
     )

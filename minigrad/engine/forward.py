@@ -20,7 +20,7 @@ from .modes import state
 def push_all(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], out: Tensor) -> dict[int, Tensor] | None:
     """The result's tangents at all open levels at which some input has one; None if there is none."""
     for level in _levels(args):
-        run = lambda p, a, q, level=level: _push(p, a, q, out, level)
+        run: Any = lambda p, a, q, level=level: _push(p, a, q, out, level)
         tangent = observe.run("tangent", prim, (*args, out, level), params, _unpack(run)) if observers else run(prim, args, params)
         if tangent is not None:
             out.tangents = {**(out.tangents or {}), level: tangent}
@@ -36,7 +36,7 @@ def push_several(
 ) -> list[dict[int, Tensor] | None]:
     """The same for an operation with several results, whose push rules return one tangent (or None) per result."""
     for level in _levels(args):
-        run = lambda p, a, q, level=level: _push_several(p, a, q, outs, level)
+        run: Any = lambda p, a, q, level=level: _push_several(p, a, q, outs, level)
         totals = observe.run("tangent", prim, (*args, outs, level), params, _unpack(run)) if observers else run(prim, args, params)
         for out, tangent in zip(outs, totals, strict=True):
             if tangent is not None and out.array.dtype.kind in "fcV":

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import backend, functions
+from ..batching import per_example
 from ..errors import DTypeError, ShapeError
 from ..functions import arange, axis_of, cat, clamp, exp, expm1, logsumexp, matmul, sqrt, stack, where
 from ..functions import log_softmax as _log_softmax
@@ -257,7 +258,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 def _dropped(x: Tensor, p: float, training: bool, part: Callable[[Tensor], Tensor]) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout: p is a probability, got {p}.")
-    return x * network.dropout_mask(part(x.detach()), p=p) if training and p > 0 else x
+    return x * network.dropout_mask(part(per_example(x.detach())), p=p) if training and p > 0 else x
 
 
 # ------------------------------------------------------------------------------------------------------------ normalisation

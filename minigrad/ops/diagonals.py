@@ -31,10 +31,10 @@ undiagonal = linear(
     symbol="place",
 )
 """Zeros of `shape` with g on the diagonal."""
-tril = linear("tril", lambda xp, x, *, k: xp.tril(x, k), lambda g, *, k: tril(g, k=k))
-"""The elements on and below diagonal number k of the last two axes, zeros above."""
-triu = linear("triu", lambda xp, x, *, k: xp.triu(x, k), lambda g, *, k: triu(g, k=k))
-"""The elements on and above diagonal number k of the last two axes, zeros below."""
+tril = linear("tril", lambda xp, x, *, offset: xp.tril(x, offset), lambda g, *, offset: tril(g, offset=offset))
+"""The elements on and below diagonal number `offset` of the last two axes, zeros above."""
+triu = linear("triu", lambda xp, x, *, offset: xp.triu(x, offset), lambda g, *, offset: triu(g, offset=offset))
+"""The elements on and above diagonal number `offset` of the last two axes, zeros below."""
 
 
 def main_diagonal(x: Any) -> Any:

@@ -79,12 +79,12 @@ def _like(x: Any, y: Any) -> Any:
 
 
 power = elementwise(
-    "power", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^"
+    "pow", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^"
 )
 """x to a constant real power n."""
 
 pow_ = elementwise(
-    "pow",
+    "pow_tensor",
     lambda xp, a, b: _like(a if hasattr(a, "dtype") else b, silently.run(operator.pow, a, b)),
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     lambda g, a, b, y: where((a == 0) & _tames_logarithm(b), 0.0, g * (y * log(a))),

@@ -1,10 +1,12 @@
 """Inverses, determinants and factorisations of (batches of) square or rectangular matrices, by the library's LAPACK.
 
-Each derivative follows from differentiating the defining equation. For Y = A⁻¹: dA Y + A dY = 0, so dY = -Y dA Y. For the factorisations the
-equations are A = L Lᴴ, A = Q R, A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the factors' own constraints (triangular, unitary); writing
-dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these pushes with respect to ⟨G, T⟩ = Re tr(Gᴴ T).
+Each derivative follows from differentiating the defining equation. For Y = A⁻¹: dA Y + A dY = 0, so dY = -Y dA Y. For the
+factorisations the equations are A = L Lᴴ, A = Q R, A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the factors' own constraints
+(triangular, unitary); writing dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these pushes with respect to
+⟨G, T⟩ = Re tr(Gᴴ T).
 
-Eigenvectors and singular vectors have derivatives only where their values differ: between equal ones a rule divides by zero, and the gradient says so (inf or NaN).
+Eigenvectors and singular vectors have derivatives only where their values differ: between equal ones a rule divides by zero, and the
+gradient says so (inf or NaN).
 
 Sources: M. Giles, Collected Matrix Derivative Results for Forward and Reverse Mode (2008); I. Murray, Differentiation of the Cholesky
 decomposition (2016); G. Golub and V. Pereyra, The Differentiation of Pseudo-Inverses (1973); complex phases as in PyTorch.
@@ -115,7 +117,9 @@ cofactors = primitive(
     [lambda g, x, y: (_number(_total(g * y)) * swapped(inv(x))) - y @ swapped(g) @ swapped(inv(x))],
     [lambda t, x, y: _number(_total(t * swapped(inv(x)))) * y - swapped(inv(x)) @ swapped(t) @ y],
 )
-"""The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is an error."""
+"""The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is
+an error.
+"""
 logabsdet = primitive(
     "logabsdet",
     lambda xp, x: matrix_routine("slogdet", xp.linalg.slogdet, x)[1],
@@ -145,7 +149,7 @@ detsign = primitive(
 
 def _half_lower(x: Any) -> Any:
     """The lower triangle with half of the diagonal: x = this + its adjoint, for Hermitian x."""
-    return (tril(x, k=0) + tril(x, k=-1)) * 0.5
+    return (tril(x, offset=0) + tril(x, offset=-1)) * 0.5
 
 
 def _hermitian(x: Any) -> Any:
@@ -159,7 +163,9 @@ cholesky = primitive(
     [lambda t, y: y @ _half_lower(adjoint(solve(y, adjoint(solve(y, _hermitian(t))))))],
     conjugates=True,
 )
-"""The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian, as A must be."""
+"""The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian,
+as A must be.
+"""
 
 
 def _over(x: Any, r: Any) -> Any:
@@ -175,7 +181,7 @@ def _imaginary_diagonal(x: Any) -> Any:
 def _qr_pull(g: Any, y: Any) -> Any:
     (gq, gr), (q, r) = g, y
     m = gr @ adjoint(r) - adjoint(q) @ gq
-    m = m - tril(m - adjoint(m), k=-1) - _imaginary_diagonal(m)
+    m = m - tril(m - adjoint(m), offset=-1) - _imaginary_diagonal(m)
     return _over(gq + q @ m, adjoint(r))
 
 
@@ -183,19 +189,17 @@ def _qr_push(t: Any, y: Any) -> tuple[Any, Any]:
     q, r = y
     tr = _over(t, r)
     c = adjoint(q) @ tr
-    lower = tril(c, k=-1)
+    lower = tril(c, offset=-1)
     upper = c - lower + adjoint(lower) - _imaginary_diagonal(c)
     return tr - q @ upper, upper @ r
 
 
-qr = primitive(
-    "qr", lambda xp, x: tuple(matrix_routine("qr", xp.linalg.qr, x)), [_qr_pull], [_qr_push], conjugates=True, outputs=2
-)
+qr = primitive("qr", lambda xp, x: tuple(matrix_routine("qr", xp.linalg.qr, x)), [_qr_pull], [_qr_push], conjugates=True, outputs=2)
 """Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
 
 
 def _off_diagonal(x: Any) -> Any:
-    return tril(x, k=-1) + triu(x, k=1)
+    return tril(x, offset=-1) + triu(x, offset=1)
 
 
 def _gaps(w: Any) -> Any:
@@ -222,7 +226,9 @@ def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
 eigh = primitive(
     "eigh", lambda xp, x: tuple(matrix_routine("eigh", xp.linalg.eigh, x)), [_eigh_pull], [_eigh_push], conjugates=True, outputs=2
 )
-"""Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is read."""
+"""Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is
+read.
+"""
 
 
 def _svd_pull(g: Any, y: Any) -> Any:

@@ -48,9 +48,21 @@ def _unwindow(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     return out
 
 
+def explicit(index: Any, ndim: int) -> Any:
+    """The index with full slices in place of Ellipsis. To NumPy an Ellipsis parts the arrays beside it even where it stands for nothing;
+    here, as in PyTorch, it does not."""
+    parts = index if isinstance(index, tuple) else (index,)
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), None)
+    if at is None:
+        return index
+    masks = [getattr(part, "dtype", None) is not None and part.dtype.kind == "b" for part in parts]
+    read = sum(0 if part is None or part is Ellipsis else part.ndim if mask else 1 for part, mask in zip(parts, masks, strict=True))
+    return (*parts[:at], *(slice(None),) * (ndim - read), *parts[at + 1 :])
+
+
 def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     out = xp.zeros(shape, g.dtype)
-    scatter_add(xp, out, index, g)
+    scatter_add(xp, out, explicit(index, len(shape)), g)
     return out
 
 
@@ -60,7 +72,7 @@ unwindow = linear("unwindow", _unwindow, lambda g, *, index: window(g, index=ind
 """Zeros of `shape`, with g at the basic index."""
 gather = linear(
     "getitem",
-    lambda xp, x, *, index: x[index],
+    lambda xp, x, *, index: x[explicit(index, x.ndim)],
     lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)),
     symbol="getitem",
 )
@@ -71,6 +83,7 @@ ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=ind
 
 def _index_put(xp: Any, x: Any, values: Any, *, index: Any, accumulate: bool) -> Any:
     out = x.copy()
+    index = explicit(index, x.ndim)
     if accumulate:
         scatter_add(xp, out, index, values)
     else:

@@ -21,10 +21,7 @@ Axes = tuple[int, ...]
 
 
 def _largest(xp: Any, x: Any, axes: Axes) -> Any:
-    """The largest element along the axes, and 0 where that is infinite: what can safely be subtracted (∞ − ∞ would be NaN).
-
-    A short axis is compared slice by slice, which is many times faster than a reduction along it.
-    """
+    """The largest element along the axes. A short axis is compared slice by slice, which is many times faster than a reduction along it."""
     if len(axes) == 1 and 1 < x.shape[axes[0]] <= 4:
         before = (slice(None),) * axes[0]
         top = x[(*before, slice(0, 1))]
@@ -32,28 +29,28 @@ def _largest(xp: Any, x: Any, axes: Axes) -> Any:
             top = xp.maximum(top, x[(*before, slice(i, i + 1))])
     else:
         top = x.max(axis=axes, keepdims=True)
-    return xp.where(xp.isinf(top), xp.zeros((), x.dtype), top)
+    return top
 
 
 def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
-    """The largest element m, e^(x − m) and its sum."""
-    top = _largest(xp, x, axes)
-    powers = silently.run(xp.exp, x - top)
-    return top, powers, xp.add.reduce(powers, axis=axes, keepdims=True)
+    """x − m for the largest element m (NaN where m is infinite), its exponential, and the sum of that."""
+    lowered = silently.run(xp.subtract, x, _largest(xp, x, axes))
+    powers = xp.exp(lowered)
+    return lowered, powers, xp.add.reduce(powers, axis=axes, keepdims=True)
 
 
 def _softmax(xp: Any, x: Any, *, axis: int) -> Any:
     if 0 in x.shape:
         return x.copy()
     _, powers, total = _exponentials(xp, x, (axis,) if x.ndim else ())
-    return silently.run(xp.true_divide, powers, total)
+    return powers / total
 
 
 def _log_softmax(xp: Any, x: Any, *, axis: int) -> Any:
     if 0 in x.shape:
         return x.copy()
-    top, _, total = _exponentials(xp, x, (axis,) if x.ndim else ())
-    return silently.run(xp.subtract, x - top, silently.run(xp.log, total))
+    lowered, _, total = _exponentials(xp, x, (axis,) if x.ndim else ())
+    return lowered - xp.log(total)
 
 
 def _over(axis: int, x: Any) -> Axes:

@@ -1,8 +1,9 @@
 """Sums, products and recurrences that run along an axis, and the reductions whose derivatives need them.
 
-The one idea: the derivative of a running product is a first-order linear recurrence, y[k] = a[k] y[k-1] + b[k], and so is the derivative of such a recurrence, run
-backward. Nothing is ever divided by an element, so zeros among the factors are no special case, in any order of differentiation. (The usual
-formula, y/x summed from the end, needs separate treatment of the first zero, of the second, and again in the second derivative.)
+The one idea: the derivative of a running product is a first-order linear recurrence, y[k] = a[k] y[k-1] + b[k], and so is the
+derivative of such a recurrence, run backward. Nothing is ever divided by an element, so zeros among the factors are no special case,
+in any order of differentiation. (The usual formula, y/x summed from the end, needs separate treatment of the first zero, of the
+second, and again in the second derivative.)
 
 Source: linear recurrences as the closure of scans: G. Blelloch, Prefix Sums and Their Applications (1990).
 """
@@ -92,11 +93,16 @@ def _share(part: Any, y: Any) -> Any:
     return where(nothing, 0.0, exp(where(nothing, 0.0, part) - where(nothing, 0.0, y)))
 
 
+def _nothing(x: Any) -> Any:
+    """The logarithm of the sum of no elements: -∞."""
+    return zeros_like(x) - math.inf
+
+
 logcumsumexp = primitive(
     "logcumsumexp",
     _logcumsumexp,
-    [lambda g, x, y, *, axis: _share(x, y) * backward_recurrence(_share(delayed(y, axis, zeros_like), y), g, axis)],
-    [lambda t, x, y, *, axis: recurrence(_share(delayed(y, axis, zeros_like), y), t * _share(x, y), axis=axis)],
+    [lambda g, x, y, *, axis: _share(x, y) * backward_recurrence(_share(delayed(y, axis, _nothing), y), g, axis)],
+    [lambda t, x, y, *, axis: recurrence(_share(delayed(y, axis, _nothing), y), t * _share(x, y), axis=axis)],
     real_only=True,
 )
 """y[k] = ln(e^x[0] + … + e^x[k]) along an axis, without overflow: y[k] = ln(e^y[k-1] + e^x[k])."""
@@ -145,4 +151,6 @@ logsumexp = primitive(
     promote="float",
     real_only=True,
 )
-"""ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a derivative: NaN)."""
+"""ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a
+derivative: NaN).
+"""

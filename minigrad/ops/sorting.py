@@ -1,6 +1,7 @@
 """Order and counting: operations that answer with indices or counts. They have no derivative; what is read at the indices has.
 
-So a sort is `x[argsort(x)]`, and its derivative is the transpose of that reading: each cotangent element goes back to where its value came from.
+So a sort is `x[argsort(x)]`, and its derivative is the transpose of that reading: each cotangent element goes back to where its value
+came from.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from ..primitive import constant
 
 def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
     if not descending:
-        return x.argsort(axis=axis, kind="stable")
-    turned = xp.flip(x, axis).argsort(axis=axis, kind="stable")  # equals keep their order, NaN comes first
+        return xp.argsort(x, axis=axis, kind="stable")
+    turned = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")  # equals keep their order, NaN comes first
     return x.shape[axis] - 1 - xp.flip(turned, axis)
 
 

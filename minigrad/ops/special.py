@@ -10,8 +10,14 @@ from ..primitive import constant, elementwise
 from .elementwise import exp, log, where
 
 
+def _arrays(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Both as arrays; a Python number takes the dtype of the array that it meets."""
+    dtype = getattr(a, "dtype", None) or getattr(b, "dtype", None)
+    return (a if hasattr(a, "dtype") else xp.asarray(a, dtype)), (b if hasattr(b, "dtype") else xp.asarray(b, dtype))
+
+
 def _xlogy(xp: Any, a: Any, b: Any) -> Any:
-    a, b = xp.asarray(a), xp.asarray(b)
+    a, b = _arrays(xp, a, b)
     y = silently.run(xp.multiply, a, silently.run(xp.log, b))
     return xp.where((a == 0) & (b == b), xp.zeros((), y.dtype), y)
 
@@ -45,7 +51,7 @@ erfc = elementwise(
 
 
 def _heaviside(xp: Any, x: Any, values: Any) -> Any:
-    x, values = xp.asarray(x), xp.asarray(values)
+    x, values = _arrays(xp, x, values)
     return xp.where(x == 0, values, (x > 0).astype(values.dtype))
 
 

@@ -104,9 +104,9 @@ def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tok
         return [*held[0], op(INFIX[prim.name][0]), *held[1]]
     if prim.name == "neg":
         return [op("−"), *held[0]]
-    if prim.name in ("power", "square"):
+    if prim.name in ("pow", "square"):
         return [{"t": "sup", "base": held[0], "exp": [num(params.get("n", 2))]}]
-    if prim.name == "pow":
+    if prim.name == "pow_tensor":
         return [{"t": "sup", "base": held[0], "exp": [operands[1]]}]
     if prim.name == "sqrt":
         return [{"t": "sqrt", "of": [operands[0]]}]

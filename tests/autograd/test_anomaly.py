@@ -128,7 +128,7 @@ def test_a_node_made_by_a_backward_pass_tells_of_both_calls():
         with pytest.raises(RuntimeError, match="nan") as caught:
             (slope * 0).backward()
     text = shown(caught.value)
-    first, second = text[text.index(HEADING) :].split("That call was made by the backward pass of PowerBackward0")
+    first, second = text[text.index(HEADING) :].split("That call was made by the backward pass of PowBackward0")
     assert "# makes the node of x^0.5" in first and "# the first forward call" in second
 
 

@@ -1,7 +1,8 @@
 """Random expression graphs as plain data, run by minigrad and by PyTorch, differentiated once and twice, backward and forward.
 
-A graph is a list of statements over numbered values; the first few are inputs. Each value is made of earlier ones by an operation drawn from the
-table below, so paths meet, fan out and die. All operations are smooth where they are used, or take the same value at their kinks in both libraries.
+A graph is a list of statements over numbered values; the first few are inputs. Each value is made of earlier ones by an operation drawn
+from the table below, so paths meet, fan out and die. All operations are smooth where they are used, or take the same value at their kinks
+in both libraries.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ def derivatives(m: Any, graph: Graph) -> dict[str, Any]:
 
 
 def forward_derivatives(graph: Graph) -> dict[str, Any]:
-    """The same from minigrad's forward mode: the slope by one push; v·Hessian·v by two nested ones; Hessian·v with each mode inside the other."""
+    """The same from minigrad's forward mode: the slope by one push; v·Hessian·v by two; Hessian·v with each mode inside the other."""
     inputs = [mg.tensor(x) for x in input_values(graph)]
     directions = tuple(mg.tensor(np.cos(1.0 + x)) for x in input_values(graph))
     function = lambda *xs: run(mg, graph, list(xs))
@@ -254,7 +255,7 @@ def forward_derivatives(graph: Graph) -> dict[str, Any]:
 
 
 def disagreements(graph: Graph, torch: Any = None) -> list[str]:
-    """What differs between the libraries and between the modes; empty if nothing does. Without PyTorch the modes are compared with each other."""
+    """What differs between the libraries and between the modes, if anything. Without PyTorch the modes are compared with each other."""
     mine = derivatives(mg, graph)
     pushed = forward_derivatives(graph)
     found = []
@@ -279,7 +280,9 @@ def disagreements(graph: Graph, torch: Any = None) -> list[str]:
 
 def _close(a: list[Any], b: list[Any]) -> bool:
     scale = max([1.0, *(float(np.max(np.abs(x), initial=0)) for x in b)])
-    return all(np.shape(x) == np.shape(y) and np.allclose(x, y, rtol=1e-8, atol=1e-9 * scale, equal_nan=True) for x, y in zip(a, b, strict=True))
+    return all(
+        np.shape(x) == np.shape(y) and np.allclose(x, y, rtol=1e-8, atol=1e-9 * scale, equal_nan=True) for x, y in zip(a, b, strict=True)
+    )
 
 
 def shrink(graph: Graph, fails: Any) -> Graph:

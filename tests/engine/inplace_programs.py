@@ -1,8 +1,8 @@
 """Random programs with views and in-place operations, as plain data, and three machines that run them: PyTorch, minigrad and a naive one.
 
-A program is a list of statements over numbered variables, so that a failing one can be printed, shrunk statement by statement and kept as a
-test. The naive machine keeps a value array and a tangent array for each variable and does to the tangents, alias by alias, what the derivative says;
-it knows no graph, no versions and no views but NumPy's own, which is why it can be trusted.
+A program is a list of statements over numbered variables, so that a failing one can be printed, shrunk statement by statement and kept as
+a test. The naive machine keeps a value array and a tangent array for each variable and does to the tangents, alias by alias, what the
+derivative says; it knows no graph, no versions and no views but NumPy's own, which is why it can be trusted.
 
     ("leaf", shape)            a new tensor that requires grad          ("const", shape)          a new tensor that does not
     ("unary", name, a)         ("binary", name, a, b)                   ("sum", a, axis)          ("clone", a)        ("gather", a, index)
@@ -115,7 +115,11 @@ def _statement(r: Any, machine: Naive) -> tuple:
 
 
 def _view(r: Any, a: int, shape: tuple[int, ...]) -> tuple:
-    kind = r.choice(["index", "reshape", "permute", "unsqueeze", "squeeze", "expand", "flatten"], p=[0.45, 0.15, 0.15, 0.08, 0.05, 0.07, 0.05])
+    kinds = {"index": 0.4, "reshape": 0.15, "permute": 0.15, "unsqueeze": 0.08, "squeeze": 0.05, "expand": 0.07, "flatten": 0.05}
+    kinds |= {"diagonal": 0.03, "unbind": 0.02}
+    kind = r.choice(list(kinds), p=list(kinds.values()))
+    if (kind == "diagonal" and len(shape) < 2) or (kind == "unbind" and not shape):
+        kind = "squeeze"
     if kind == "index":
         return ("index", a, _index(r, shape))
     if kind == "reshape":
@@ -188,7 +192,7 @@ class Pair:
 
 
 class Naive:
-    """Forward mode with aliasing: each variable is a pair of NumPy arrays. In-place operations write into both; under no_grad into the value only."""
+    """Forward mode with aliasing: each variable is a pair of NumPy arrays. A write changes both; under no_grad the value only."""
 
     def __init__(self) -> None:
         self.variables: list[Pair | None] = []
@@ -317,6 +321,12 @@ def _numpy_view(name: str, x: np.ndarray, arguments: Any) -> np.ndarray:
         return view
     if name == "unsqueeze":
         return np.expand_dims(x, arguments)
+    if name == "unbind":
+        return x[0, ...]
+    if name == "diagonal":
+        view = np.diagonal(x)
+        view.setflags(write=x.flags.writeable)
+        return view
     shape = arguments if name == "reshape" else (-1,)
     return {"permute": lambda: x.transpose(arguments), "squeeze": x.squeeze}.get(name, lambda: x.reshape(shape))()
 
@@ -432,9 +442,7 @@ class Library:
             return
         found = m.autograd.grad(loss, [x for x, _ in leaves], allow_unused=True) if loss.requires_grad else [None] * len(leaves)
         outcome.gradients = [np.zeros(x.shape) if g is None else g.numpy() for g, (x, _) in zip(found, leaves, strict=True)]
-        outcome.slope = sum(
-            float((g * direction(g.shape, number)).sum()) for g, (_, number) in zip(outcome.gradients, leaves, strict=True)
-        )
+        outcome.slope = sum(float((g * direction(g.shape, number)).sum()) for g, (_, number) in zip(outcome.gradients, leaves, strict=True))
 
     def _tensor(self, array: np.ndarray) -> Any:
         return mg.tensor(array) if self.mine else self.module.tensor(array)
@@ -445,8 +453,10 @@ class Library:
             x = variables[a]
             if name == "index":
                 return x[arguments]
-            if name in ("squeeze", "flatten"):
+            if name in ("squeeze", "flatten", "diagonal"):
                 return getattr(x, name)()
+            if name == "unbind":
+                return x.unbind()[0]
             return getattr(x, name)(arguments)
         if kind == "unary":
             return getattr(variables[rest[1]], rest[0])()
@@ -482,7 +492,10 @@ class Library:
 
 @dataclass
 class Verdict:
-    """word: "agree", "both refuse", "minigrad refuses", "minigrad goes further" (PyTorch refuses, and the naive machine confirms minigrad) or "DISAGREE"."""
+    """What came out: `word` is "agree", "both refuse", "minigrad refuses", "minigrad goes further" or "DISAGREE".
+
+    "minigrad goes further": PyTorch refuses, and the naive machine confirms what minigrad gives.
+    """
 
     word: str
     why: str = ""
@@ -511,7 +524,9 @@ def judge(program: Program, torch: Any = None) -> Verdict:
     if mine.stopped:
         if not _acceptable(mine.stopped[1]):
             return Verdict("DISAGREE", f"minigrad raised {mine.stopped[1]!r} while differentiating", mine.stopped[1])
-        return Verdict("both refuse" if theirs is not None and theirs.stopped else "minigrad refuses", str(mine.stopped[1]), mine.stopped[1])
+        return Verdict(
+            "both refuse" if theirs is not None and theirs.stopped else "minigrad refuses", str(mine.stopped[1]), mine.stopped[1]
+        )
     naive = Naive().run(program, skip)
     if theirs is not None and theirs.stopped is None:
         problem = _differences(mine, theirs, full=True)
@@ -562,7 +577,9 @@ def _acceptable(error: BaseException) -> bool:
 
 def _differences(a: Outcome, b: Outcome, full: bool) -> str:
     for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)):
-        if (x is None) != (y is None) or (x is not None and (x.shape != y.shape or not np.allclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True))):
+        if (x is None) != (y is None) or (
+            x is not None and (x.shape != y.shape or not np.allclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True))
+        ):
             return f"variable {i} is {x}, not {y}"
     if full:
         for i, (g, h) in enumerate(zip(a.gradients, b.gradients, strict=True)):
@@ -571,7 +588,9 @@ def _differences(a: Outcome, b: Outcome, full: bool) -> str:
         return ""
     if np.isnan(a.slope) or np.isnan(b.slope):
         return ""  # 0 · ∞ on a branch that an in-place write has cut off: one mode carries it along, the other does not
-    return "" if np.allclose(a.slope, b.slope, rtol=1e-7, atol=1e-8, equal_nan=True) else f"directional derivative is {a.slope}, not {b.slope}"
+    return (
+        "" if np.allclose(a.slope, b.slope, rtol=1e-7, atol=1e-8, equal_nan=True) else f"directional derivative is {a.slope}, not {b.slope}"
+    )
 
 
 def shrink(program: Program, fails: Any) -> Program:

@@ -1,4 +1,4 @@
-"""Small programs with known answers, run twice: on minigrad, where the answer proves the engine, and on PyTorch, where it proves the answer.
+"""Small programs with known answers, run on minigrad, where the answer proves the engine, and on PyTorch, where it proves the answer.
 
     s = Scenarios()
 
@@ -13,9 +13,10 @@
 
     test_minigrad, test_pytorch = s.tests()
 
-`m` is the module minigrad or torch. Answers hold numbers, strings, None and nested lists; tensors are compared by their elements. A refusal names
-the class of error and words that the user must find in minigrad's message; PyTorch must refuse as well, in its own words. `mine_only` marks
-what minigrad does on purpose in another way (a clearer refusal, a right number where PyTorch gives up); the reason stands in the docstring.
+`m` is the module minigrad or torch. Answers hold numbers, strings, None and nested lists; tensors are compared by their elements. A
+refusal names the class of error and words that the user must find in minigrad's message; PyTorch must refuse as well, in its own words.
+`mine_only` marks what minigrad does on purpose in another way (a clearer refusal, a right number where PyTorch gives up); the reason
+stands in the docstring.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Where gradients are put: into memory of their own, in the leaf's layout, summed in place, in order of finality; and never into anything else."""
+"""Where gradients are put: into memory of their own, in the leaf's layout, summed in place, reported in the order of finality."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -107,7 +109,7 @@ def addresses(tensors):
 
 def assert_apart(tensors):
     spans = sorted(addresses(tensors))
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False)), "two of the tensors share memory"
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans)), "two of the tensors share memory"
 
 
 def passing_operations():

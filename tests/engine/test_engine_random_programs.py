@@ -1,7 +1,8 @@
-"""Differential tests: random expression graphs in both modes and twice differentiated, and random programs with views and in-place operations.
+"""Differential tests: random expression graphs in both modes, twice differentiated; random programs with views and in-place operations.
 
-The suite runs some hundreds of each; `pytest -m slow` runs thousands. With PyTorch every program is compared with it; without it the graphs' modes
-are compared with each other, and the in-place programs with a naive machine that has no graph. A failure prints the smallest program that fails.
+The suite runs some hundreds of each; `pytest -m slow` runs thousands. With PyTorch every program is compared with it; without it the
+graphs' modes are compared with each other, and the in-place programs with a naive machine that has no graph. A failure prints the
+smallest program that fails.
 """
 
 import collections
@@ -142,6 +143,10 @@ KEPT = {
     "a cotangent in another layout": [
         ("const", (3, 3)), ("leaf", (3,)), ("view", "permute", 0, (1, 0)), ("inplace", "+=", 2, 1), ("view", "flatten", 0, None),
         ("view", "index", 2, (1, slice(1, 2, 1), None)), ("inplace", "relu_", 3, None),
+    ],
+    "a base in transposed memory": [
+        ("leaf", (2, 3)), ("view", "permute", 0, (1, 0)), ("binary", "add", 1, 1), ("view", "permute", 2, (1, 0)),
+        ("view", "flatten", 3, None), ("inplace", "mul_", 4, 3.0),
     ],
     "a clone in another layout": [("const", (2, 3, 2)), ("view", "permute", 0, (2, 1, 0)), ("clone", 1), ("view", "flatten", 2, None),
                                   ("inplace", "*=", 3, 3)],

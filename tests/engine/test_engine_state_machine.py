@@ -1,7 +1,8 @@
 """A state machine grows arbitrary graphs on minigrad and on a naive engine, differentiates here and there, and compares.
 
-The naive engine knows no rule of differentiation: every value carries its whole Jacobian with respect to each leaf, and the Jacobian of one
-operation is found by the complex step, ∂f/∂x ≈ Im f(x + ih) / h, which is exact to the last digits (no difference is taken) for analytic functions.
+The naive engine knows no rule of differentiation: every value carries its whole Jacobian with respect to each leaf, and the Jacobian of
+one operation is found by the complex step, ∂f/∂x ≈ Im f(x + ih) / h, which is exact to the last digits (no difference is taken) for
+analytic functions.
 """
 
 from __future__ import annotations

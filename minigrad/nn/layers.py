@@ -1,0 +1,600 @@
+"""Layers: functions of `functional` together with their parameters and settings. Names, arguments, parameter names and initialisation are PyTorch's.
+
+`Linear` also takes Autogradlib's `in_dim=`, `out_dim=`, and `init="xavier"`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .. import backend, functions
+from ..tensor import Tensor, make_leaf
+from . import functional as F
+from . import init
+from .module import Module
+
+
+def parameter(*shape: int, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of zeros that a layer trains."""
+    return functions.zeros(*shape, dtype=dtype, device=device, requires_grad=True)
+
+
+def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
+    """`data` as a parameter: a leaf tensor that requires grad (a copy, without history)."""
+    made = Tensor(data)
+    if requires_grad:
+        make_leaf(made)
+    return made
+
+
+def _shown(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+# ----------------------------------------------------------------------------------------------------------- linear layers
+
+
+class Linear(Module):
+    """x Wᵀ + b with weight (out_dim, in_dim) and bias (out_dim,).
+
+    init: "kaiming" (PyTorch's: both uniform within 1/√in_dim) or "xavier" (weight Xavier-uniform, bias zero). in_features, out_features: PyTorch's names of in_dim, out_dim.
+    """
+
+    def __init__(
+        self,
+        in_dim: int | None = None,
+        out_dim: int | None = None,
+        bias: bool = True,
+        *,
+        in_features: int | None = None,
+        out_features: int | None = None,
+        init: str = "kaiming",
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        inputs, outputs = in_features if in_dim is None else in_dim, out_features if out_dim is None else out_dim
+        if inputs is None or outputs is None:
+            raise TypeError("Linear: give the numbers of inputs and outputs, as in Linear(2, 25) or Linear(in_dim=2, out_dim=25).")
+        if init not in ("kaiming", "xavier"):
+            raise ValueError(f'Linear: init must be "kaiming" or "xavier", got {init!r}.')
+        self.in_dim, self.out_dim, self._init = inputs, outputs, init
+        self.weight = parameter(outputs, inputs, dtype=dtype, device=device)
+        self.bias = parameter(outputs, dtype=dtype, device=device) if bias else None
+        self.reset_parameters()
+
+    in_features = property(lambda self: self.in_dim)
+    out_features = property(lambda self: self.out_dim)
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        if self._init == "xavier":
+            init.xavier_uniform_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+        else:
+            _reset(self.weight, self.bias, self.in_dim)
+
+    def forward(self, x: Any) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_dim={self.in_dim}, out_dim={self.out_dim}" + ("" if self.bias is not None else ", bias=False")
+
+
+def _reset(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
+    """PyTorch's default: weight and bias uniform within 1/√fan_in."""
+    bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+    init.uniform_(weight, -bound, bound)
+    if bias is not None:
+        init.uniform_(bias, -bound, bound)
+
+
+class Bilinear(Module):
+    """y[o] = x1ᵀ W[o] x2 + b[o]."""
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None) -> None:
+        self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
+        self.bias = parameter(out_features, dtype=dtype, device=device) if bias else None
+        _reset(self.weight, self.bias, in1_features)
+
+    def forward(self, input1: Any, input2: Any) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        outputs, first, second = self.weight.shape
+        return f"in1_features={first}, in2_features={second}, out_features={outputs}"
+
+
+class Identity(Module):
+    """x itself, whatever the arguments of the constructor."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class Embedding(Module):
+    """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by integers. Row padding_idx is zero and gets no gradient."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, dtype: Any = None, device: Any = None) -> None:
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
+        init.normal_(self.weight)
+        if padding_idx is not None:
+            row = self.weight.detach()[padding_idx]
+            init.zeros_(row)
+
+    def forward(self, x: Any) -> Tensor:
+        return F.embedding(x, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        end = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{end}"
+
+
+# ------------------------------------------------------------------------------------------------------------- convolution
+
+
+class _Conv(Module):
+    """What convolution layers share. `axes` is the number of spatial axes."""
+
+    axes = 2
+    transposed = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        name = type(self).__name__
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: groups={groups} must divide in_channels={in_channels} and out_channels={out_channels}.")
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(f'{name}: padding_mode must be "zeros", "reflect", "replicate" or "circular", got {padding_mode!r}.')
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
+        self.kernel_size = F._each(kernel_size, self.axes, name, "kernel_size", 1)
+        self.stride, self.dilation = F._each(stride, self.axes, name, "stride", 1), F._each(dilation, self.axes, name, "dilation", 1)
+        self.padding = padding if isinstance(padding, str) else F._each(padding, self.axes, name, "padding")
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
+        self.bias = parameter(out_channels, dtype=dtype, device=device) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        _reset(self.weight, self.bias, math.prod(self.weight.shape[1:]))
+
+    def forward(self, x: Any) -> Tensor:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            pairs = F._pairs(padding, self.kernel_size, self.stride, self.dilation, type(self).__name__)
+            x, padding = F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode), 0
+        return F._convolution(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.axes)
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        for name, usual in (("padding", (0,) * self.axes), ("dilation", (1,) * self.axes), ("groups", 1), ("padding_mode", "zeros")):
+            if getattr(self, name) != usual:
+                text += f", {name}={getattr(self, name)!r}"
+        return text if self.bias is not None else text + ", bias=False"
+
+
+class Conv1d(_Conv):
+    """Convolution of (N, in_channels, L) with weight (out_channels, in_channels/groups, K)."""
+
+    axes = 1
+
+
+class Conv2d(_Conv):
+    """Convolution of (N, in_channels, H, W) with weight (out_channels, in_channels/groups, K, L)."""
+
+
+class Conv3d(_Conv):
+    """Convolution of (N, in_channels, D, H, W)."""
+
+    axes = 3
+
+
+class _ConvTranspose(_Conv):
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.output_padding = F._each(output_padding, self.axes, type(self).__name__, "output_padding")
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=dtype, device=device)
+
+    def forward(self, x: Any) -> Tensor:
+        settings = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return F._transposed(x, self.weight, self.bias, *settings, self.axes)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The transpose of Conv1d's linear map; weight (in_channels, out_channels/groups, K)."""
+
+    axes = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The transpose of Conv2d's linear map; weight (in_channels, out_channels/groups, K, L)."""
+
+
+class Unfold(Module):
+    """Each window as a column."""
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, x: Any) -> Tensor:
+        return F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+class Fold(Module):
+    """Columns added up where their windows overlap."""
+
+    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = output_size, kernel_size, dilation, padding, stride
+
+    def forward(self, x: Any) -> Tensor:
+        return F.fold(x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+# ------------------------------------------------------------------------------------------------------------------ pooling
+
+
+class _Pool(Module):
+    def extra_repr(self) -> str:
+        return _shown({k: v for k, v in vars(self).items() if k in ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "count_include_pad")})
+
+
+class _MaxPool(_Pool):
+    function: Callable[..., Any]
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
+
+    def forward(self, x: Any) -> Any:
+        settings = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+        return type(self).function(x, *settings)
+
+
+class MaxPool1d(_MaxPool):
+    """Largest element of each window."""
+
+    function = staticmethod(F.max_pool1d)
+
+
+class MaxPool2d(_MaxPool):
+    """Largest element of each window; MaxPool2d(3, 1, padding=1) keeps the size."""
+
+    function = staticmethod(F.max_pool2d)
+
+
+class _AvgPool(_Pool):
+    function: Callable[..., Any]
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+    def forward(self, x: Any) -> Tensor:
+        made: Tensor = type(self).function(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return made
+
+
+class AvgPool1d(_AvgPool):
+    """Mean of each window."""
+
+    function = staticmethod(F.avg_pool1d)
+
+
+class AvgPool2d(_AvgPool):
+    """Mean of each window; AvgPool2d(3, 1, padding=1) keeps the size."""
+
+    function = staticmethod(F.avg_pool2d)
+
+
+class _Adaptive(Module):
+    function: Callable[..., Any]
+
+    def __init__(self, output_size: Any) -> None:
+        self.output_size = output_size
+
+    def forward(self, x: Any) -> Tensor:
+        made: Tensor = type(self).function(x, self.output_size)
+        return made
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """Means over output_size parts."""
+
+    function = staticmethod(F.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """Means over output_size parts."""
+
+    function = staticmethod(F.adaptive_avg_pool2d)
+
+
+class AdaptiveMaxPool1d(_Adaptive):
+    """Maxima over output_size parts."""
+
+    function = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """Maxima over output_size parts."""
+
+    function = staticmethod(F.adaptive_max_pool2d)
+
+
+# ------------------------------------------------------------------------------------------------------------ normalisation
+
+
+class _BatchNorm(Module):
+    dims: tuple[int, ...] = (2, 3)
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.num_features, self.eps, self.momentum, self.track_running_stats = num_features, eps, momentum, track_running_stats
+        self.weight = init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None
+        self.bias = parameter(num_features, dtype=dtype, device=device) if affine else None
+        self.register_buffer("running_mean", functions.zeros(num_features, dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", functions.ones(num_features, dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", functions.zeros(dtype=backend.int64) if track_running_stats else None)
+
+    def forward(self, x: Any) -> Tensor:
+        return self.normalized(x, self.training)
+
+    def normalized(self, x: Any, training: bool) -> Tensor:
+        """By the batch's statistics when training, else by the running ones. Raises ShapeError for other numbers of dimensions."""
+        x = functions.as_tensor(x)
+        if x.ndim not in self.dims or x.shape[1] != self.num_features:
+            raise F.ShapeError(
+                f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions with {self.num_features} channels, got shape {x.shape}."
+            )
+        momentum = self.momentum
+        if training and self.num_batches_tracked is not None:
+            init.constant_(self.num_batches_tracked, int(self.num_batches_tracked.array) + 1)
+            if momentum is None:  # the plain average of all batches
+                momentum = 1 / int(self.num_batches_tracked.array)
+        by_batch = training or self.running_mean is None
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum or 0.0, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of (N, C) or (N, C, L)."""
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of (N, C, H, W)."""
+
+    dims = (4,)
+
+
+class LayerNorm(Module):
+    """Normalisation over the last axes, whose sizes are normalized_shape, with a weight (ones at first) and a bias (zeros) for each element."""
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, *, dtype: Any = None, device: Any = None
+    ) -> None:
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.weight = init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+        self.bias = parameter(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine and bias else None
+
+    def forward(self, x: Any) -> Tensor:
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class GroupNorm(Module):
+    """Normalisation over groups of channels, with a weight and a bias for each channel."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = None, device: Any = None) -> None:
+        if num_channels % num_groups:
+            raise ValueError(f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}.")
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.weight = init.ones_(parameter(num_channels, dtype=dtype, device=device)) if affine else None
+        self.bias = parameter(num_channels, dtype=dtype, device=device) if affine else None
+
+    def forward(self, x: Any) -> Tensor:
+        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+
+
+# ------------------------------------------------------------------------------------------------- dropout, shape, activations
+
+
+class Dropout(Module):
+    """Each element 0 with probability p while training, else divided by 1 − p."""
+
+    function: Callable[..., Tensor] = staticmethod(F.dropout)
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        if not 0 <= p <= 1:
+            raise ValueError(f"{type(self).__name__}: p is a probability, got {p}.")
+        self.p = p
+
+    def forward(self, x: Any) -> Tensor:
+        return type(self).function(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class Dropout1d(Dropout):
+    """Whole channels 0 with probability p while training."""
+
+    function = staticmethod(F.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """Whole channels 0 with probability p while training."""
+
+    function = staticmethod(F.dropout2d)
+
+
+class Flatten(Module):
+    """The axes from start_dim to end_dim merged into one: (N, C, H, W) becomes (N, C · H · W)."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x: Any) -> Tensor:
+        return functions.flatten(x, self.start_dim, self.end_dim)
+
+
+class Unflatten(Module):
+    """One axis taken apart into several."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Any) -> Tensor:
+        x = functions.as_tensor(x)
+        axis = functions.axis_of(x.ndim, self.dim, "Unflatten")
+        return functions.reshape(x, *x.shape[:axis], *self.unflattened_size, *x.shape[axis + 1 :])
+
+
+class Upsample(Module):
+    """Images resized by repeating elements."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> None:
+        self.size, self.scale_factor, self.mode = size, scale_factor, mode
+
+    def forward(self, x: Any) -> Tensor:
+        return F.interpolate(x, self.size, self.scale_factor, self.mode)
+
+
+class PReLU(Module):
+    """x where positive, weight · x elsewhere; the slopes (one, or one a channel) are trained."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None, device: Any = None) -> None:
+        self.num_parameters = num_parameters
+        self.weight = parameter(num_parameters, dtype=dtype, device=device)
+        self.weight.set_value(init)
+
+    def forward(self, x: Any) -> Tensor:
+        return F.prelu(x, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> type[Module]:
+    """A layer without parameters around a function; `settings` are its arguments with their default values, in order."""
+
+    class Activation(Module):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("inplace", None)
+            if len(args) > len(settings) or set(kwargs) - set(settings):
+                raise TypeError(f"{name} takes {', '.join(settings) or 'no arguments'}; got {len(args)} positional arguments and {sorted(kwargs)}.")
+            given = {**settings, **dict(zip(settings, args, strict=False)), **kwargs}
+            for setting, value in given.items():
+                setattr(self, setting, value)
+
+        def forward(self, x: Any) -> Tensor:
+            return function(x, **{setting: getattr(self, setting) for setting in settings})
+
+        def extra_repr(self) -> str:
+            return _shown({setting: getattr(self, setting) for setting in settings})
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return _remade, (name, vars(self))
+
+    Activation.__name__ = Activation.__qualname__ = name
+    Activation.__doc__ = function.__doc__
+    return Activation
+
+
+def _remade(name: str, attributes: dict[str, Any]) -> Module:
+    """For copy and pickle."""
+    made: Module = globals()[name]()
+    vars(made).update(attributes)
+    return made
+
+
+ReLU = _activation("ReLU", F.relu)
+ReLU6 = _activation("ReLU6", F.relu6)
+LeakyReLU = _activation("LeakyReLU", F.leaky_relu, negative_slope=0.01)
+ELU = _activation("ELU", F.elu, alpha=1.0)
+SELU = _activation("SELU", F.selu)
+CELU = _activation("CELU", F.celu, alpha=1.0)
+GELU = _activation("GELU", F.gelu, approximate="none")
+SiLU = _activation("SiLU", F.silu)
+Mish = _activation("Mish", F.mish)
+Softplus = _activation("Softplus", F.softplus, beta=1.0, threshold=20.0)
+Softsign = _activation("Softsign", F.softsign)
+Sigmoid = _activation("Sigmoid", F.sigmoid)
+LogSigmoid = _activation("LogSigmoid", F.logsigmoid)
+Hardsigmoid = _activation("Hardsigmoid", F.hardsigmoid)
+Hardswish = _activation("Hardswish", F.hardswish)
+Tanh = _activation("Tanh", F.tanh)
+Tanhshrink = _activation("Tanhshrink", F.tanhshrink)
+Hardtanh = _activation("Hardtanh", F.hardtanh, min_val=-1.0, max_val=1.0)
+Softshrink = _activation("Softshrink", F.softshrink, lambd=0.5)
+Hardshrink = _activation("Hardshrink", F.hardshrink, lambd=0.5)
+Softmax = _activation("Softmax", F.softmax, dim=-1)
+LogSoftmax = _activation("LogSoftmax", F.log_softmax, dim=-1)
+Softmin = _activation("Softmin", F.softmin, dim=-1)
+GLU = _activation("GLU", F.glu, dim=-1)
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")]
+__all__.remove("Module")

@@ -1,0 +1,221 @@
+"""Recurrent layers: the same small network applied along a sequence, its output fed back as state. Formulas and parameter names are PyTorch's.
+
+    RNN    h ← tanh(W x + b + U h + c)
+    LSTM   i, f, g, o = the quarters of W x + b + U h + c;   c ← σ(f) c + σ(i) tanh(g);   h ← σ(o) tanh(c)
+    GRU    r, z, n = the thirds; r = σ(·), z = σ(·);   n = tanh(W x + b + r (U h + c));   h ← (1 − z) n + z h
+
+The part W x + b does not depend on the state, so it is computed for all steps at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .. import functions
+from ..errors import ShapeError
+from ..functions import cat, sigmoid, stack, tanh
+from ..tensor import Tensor
+from . import functional as F
+from . import init
+from .layers import parameter
+from .module import Module
+
+State = tuple[Tensor, ...]
+
+
+def _parts(x: Tensor, count: int) -> list[Tensor]:
+    size = x.shape[-1] // count
+    return [x[..., i * size : (i + 1) * size] for i in range(count)]
+
+
+def _rnn_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None, activation: Callable[[Any], Tensor] = tanh) -> State:
+    return (activation(from_input + F.linear(state[0], u, c)),)
+
+
+def _lstm_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+    i, f, g, o = _parts(from_input + F.linear(state[0], u, c), 4)
+    cell = sigmoid(f) * state[1] + sigmoid(i) * tanh(g)
+    return sigmoid(o) * tanh(cell), cell
+
+
+def _gru_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+    (rx, zx, nx), (rh, zh, nh) = _parts(from_input, 3), _parts(F.linear(state[0], u, c), 3)
+    z = sigmoid(zx + zh)
+    n = tanh(nx + sigmoid(rx + rh) * nh)
+    return (n + z * (state[0] - n),)
+
+
+class _Recurrent(Module):
+    """What the three share: layers, directions, initial state. `gates`: how many times hidden_size rows the matrices have; `states`: tensors of a state."""
+
+    gates = 1
+    states = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        if num_layers < 1 or hidden_size < 1 or input_size < 0:
+            raise ValueError(f"{type(self).__name__}: sizes must be positive, got {input_size=}, {hidden_size=}, {num_layers=}.")
+        self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
+        self.has_bias, self.dropout, self.bidirectional = bias, dropout, bidirectional
+        for layer in range(num_layers):
+            inputs = input_size if layer == 0 else hidden_size * (1 + bidirectional)
+            for end in self._ends(layer):
+                shapes = {"weight_ih": (inputs,), "weight_hh": (hidden_size,)} | ({"bias_ih": (), "bias_hh": ()} if bias else {})
+                for name, columns in shapes.items():
+                    made = parameter(self.gates * hidden_size, *columns, dtype=dtype, device=device)
+                    setattr(self, name + end, init.uniform_(made, -1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size)))
+
+    def _ends(self, layer: int) -> list[str]:
+        """What the names of a layer's parameters end in, for each direction."""
+        return [f"_l{layer}", f"_l{layer}_reverse"] if self.bidirectional else [f"_l{layer}"]
+
+    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+        """One step along the sequence."""
+        raise NotImplementedError
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
+        """input (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size): the outputs of all steps, and the last state of each layer and direction."""
+        x = functions.as_tensor(input)
+        if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
+            raise ShapeError(f"{type(self).__name__}: input must be (L, N, {self.input_size}) or (L, {self.input_size}), got shape {x.shape}.")
+        single = x.ndim == 2
+        if single:
+            x = x.unsqueeze(1)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        states = self._initial(x, hx, single)
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            results = []
+            for number, end in enumerate(self._ends(layer)):
+                outputs, final = self._run(x, tuple(s[len(last)] for s in states), end, backwards=number == 1)
+                results.append(outputs)
+                last.append(final)
+            x = results[0] if len(results) == 1 else cat(results, 2)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        finals = [stack([state[k] for state in last]) for k in range(self.states)]
+        if single:
+            x, finals = x.squeeze(1), [f.squeeze(1) for f in finals]
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, finals[0] if self.states == 1 else tuple(finals)
+
+    def _initial(self, x: Tensor, hx: Any, single: bool) -> list[Tensor]:
+        shape = (self.num_layers * (1 + self.bidirectional), x.shape[1], self.hidden_size)
+        if hx is None:
+            return [functions.zeros(shape, dtype=x.dtype) for _ in range(self.states)]
+        given = [functions.as_tensor(s) for s in ((hx,) if self.states == 1 else hx)]
+        given = [s.unsqueeze(1) if single else s for s in given]
+        if len(given) != self.states or any(s.shape != shape for s in given):
+            raise ShapeError(f"{type(self).__name__}: the state must be {self.states} tensor(s) of shape {shape}, got {[s.shape for s in given]}.")
+        return given
+
+    def _run(self, x: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
+        """One layer in one direction."""
+        w, u = getattr(self, "weight_ih" + end), getattr(self, "weight_hh" + end)
+        b, c = (getattr(self, "bias_ih" + end), getattr(self, "bias_hh" + end)) if self.has_bias else (None, None)
+        from_inputs = F.linear(x, w, b)
+        outputs: list[Tensor] = []
+        steps = range(x.shape[0])
+        for t in reversed(steps) if backwards else steps:
+            state = self.step(from_inputs[t], state, u, c)
+            outputs.append(state[0])
+        if not outputs:
+            raise ShapeError(f"{type(self).__name__}: the sequence is empty (shape {x.shape}).")
+        return stack(outputs[::-1] if backwards else outputs), state
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        usual = {"num_layers": 1, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        return text + "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
+
+
+class RNN(_Recurrent):
+    """h ← tanh(W x + b + U h + c), or relu for nonlinearity="relu"."""
+
+    def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f'RNN: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.')
+        self.nonlinearity = nonlinearity
+        super().__init__(*args, **kwargs)
+
+    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+        return _rnn_step(from_input, state, u, c, tanh if self.nonlinearity == "tanh" else functions.relu)
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates). The state is a pair (h, c)."""
+
+    gates, states = 4, 2
+
+    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+        return _lstm_step(from_input, state, u, c)
+
+
+class GRU(_Recurrent):
+    """Gated recurrent unit (Cho et al. 2014, in the form of cuDNN)."""
+
+    gates = 3
+
+    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+        return _gru_step(from_input, state, u, c)
+
+
+class _Cell(Module):
+    """One step as a layer."""
+
+    gates = 1
+    step: Callable[..., State]
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None, device: Any = None) -> None:
+        self.input_size, self.hidden_size = input_size, hidden_size
+        bound = 1 / math.sqrt(hidden_size)
+        rows = self.gates * hidden_size
+        self.weight_ih = init.uniform_(parameter(rows, input_size, dtype=dtype, device=device), -bound, bound)
+        self.weight_hh = init.uniform_(parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound)
+        self.bias_ih = init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None
+        self.bias_hh = init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """input (N, input_size) or (input_size,), and the state before: the state after."""
+        x = functions.as_tensor(input)
+        count = 2 if isinstance(self, LSTMCell) else 1
+        zeros = functions.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
+        state = (zeros,) * count if hx is None else (hx,) if count == 1 else tuple(hx)
+        after = type(self).step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
+        return after[0] if count == 1 else after
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+class RNNCell(_Cell):
+    """One step of `RNN`."""
+
+    step = staticmethod(_rnn_step)
+
+
+class LSTMCell(_Cell):
+    """One step of `LSTM`."""
+
+    gates, step = 4, staticmethod(_lstm_step)
+
+
+class GRUCell(_Cell):
+    """One step of `GRU`."""
+
+    gates, step = 3, staticmethod(_gru_step)

@@ -1,0 +1,137 @@
+"""What PyTorch cannot vouch for: derivatives against central differences, at zeros of products and of both orders, and of batches
+under vmap.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import func
+from minigrad.autograd import gradcheck, gradgradcheck
+
+R = np.random.default_rng(3)
+A = R.standard_normal((2, 3, 3))
+C = A + 1j * R.standard_normal((2, 3, 3))
+adjoint = lambda x: mg.conj(x.mT)
+
+SMOOTH = {
+    "inv": mg.linalg.inv,
+    "det": mg.linalg.det,
+    "slogdet": mg.linalg.slogdet,
+    "cholesky": lambda x: mg.linalg.cholesky(x @ adjoint(x) + mg.eye(3, dtype=x.dtype)),
+    "qr tall": lambda x: mg.linalg.qr(x[..., :2]),
+    "qr wide": lambda x: mg.linalg.qr(x[..., :2, :]),
+    "eigh": lambda x: [abs(v) for v in mg.linalg.eigh(x + adjoint(x))],
+    "eigh upper": lambda x: abs(mg.linalg.eigh(x @ adjoint(x), "U")[1]),
+    "svd tall": lambda x: [abs(v) for v in mg.linalg.svd(x[..., :2])],
+    "svd wide": lambda x: [abs(v) for v in mg.linalg.svd(x[..., :2, :])],
+    "polar": lambda x: (lambda r: r.U @ r.Vh)(mg.linalg.svd(x[..., :2])),
+    "pinv": lambda x: mg.linalg.pinv(x[..., :2]),
+    "matrix_exp": lambda x: mg.linalg.matrix_exp(x * 3),
+    "solve": lambda x: mg.linalg.solve(x, x[0, :2].mT),
+    "cumprod": lambda x: mg.cumprod(x, -1),
+    "prod": lambda x: mg.prod(x, (0, 2)),
+    "einsum": lambda x: mg.einsum("bij,bkj,bii->ik", x, x, x),
+    "var": lambda x: mg.var(x, (0, 1)),
+    "norm": lambda x: mg.norm(x, 3, -1),
+}
+
+
+@pytest.mark.parametrize("array", [A, C], ids=["real", "complex"])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_against_central_differences(name: str, array) -> None:
+    x = mg.tensor(array, requires_grad=True)
+    function = lambda x: (lambda y: tuple(y) if isinstance(y, tuple | list) else y)(SMOOTH[name](x))
+    assert gradcheck(function, [x], check_forward_ad=True)
+    assert gradgradcheck(function, [x])
+
+
+@pytest.mark.parametrize("values", [[2.0, 0.0, 3.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0], [1.5, -2.0, 0.0]])
+def test_products_with_zeros(values) -> None:
+    """First and second derivatives by central differences: a product is a polynomial, so they are exact up to rounding."""
+    x = mg.tensor(np.array(values), requires_grad=True)
+    for function in (mg.prod, lambda x: mg.cumprod(x, 0)):
+        assert gradcheck(function, [x], check_forward_ad=True)
+        assert gradgradcheck(function, [x])
+    third = func.hessian(lambda x: func.grad(mg.prod)(x).sum())(mg.tensor(np.array(values)))
+    want = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])  # ∂²/∂x² of Σ_i Π_{j≠i} x_j for three factors
+    np.testing.assert_allclose(third.numpy(), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((3, 3)), np.diag([1.0, 0, 0]), np.diag([1.0, 2, 0]), np.ones((3, 3))])
+def test_gradient_of_det_at_singular_matrices(matrix) -> None:
+    x = mg.tensor(matrix, requires_grad=True)
+    (g,) = mg.autograd.grad(mg.linalg.det(x), x)
+    minor = lambda i, j: (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(matrix, i, 0), j, 1))
+    np.testing.assert_allclose(g.numpy(), [[minor(i, j) for j in range(3)] for i in range(3)], atol=1e-12)
+
+
+def test_equal_eigenvalues() -> None:
+    """Their sum has a derivative; single eigenvectors have none, and the gradient does not pretend."""
+    x = mg.eye(3, dtype="float64", requires_grad=True)
+    (g,) = mg.autograd.grad(mg.linalg.eigvalsh(x).sum(), x)
+    np.testing.assert_allclose(g.numpy(), np.eye(3), atol=1e-14)
+    vectors = mg.linalg.eigh(x).eigenvectors
+    (g,) = mg.autograd.grad((vectors * mg.tensor(np.arange(9.0).reshape(3, 3))).sum(), x)
+    assert not np.isfinite(g.numpy()).all()
+
+
+def test_sinc_near_zero() -> None:
+    """The series and the quotient meet, and the second derivative at 0 is -π²/3."""
+    f = lambda x: mg.sinc(x).sum()
+    second = lambda x: func.hessian(f)(mg.tensor(np.array([x]))).item()
+    assert math.isclose(second(0.0), -(math.pi**2) / 3, rel_tol=1e-14)
+    edge = 0.5 / math.pi
+    assert math.isclose(second(edge - 1e-9), second(edge + 1e-9), rel_tol=1e-7)
+    x = np.array([edge - 1e-13, edge + 1e-13])
+    np.testing.assert_allclose(mg.sinc(mg.tensor(x)).numpy(), np.sinc(x), rtol=1e-15)
+
+
+def test_logsumexp_and_logcumsumexp_do_not_overflow() -> None:
+    x = mg.tensor(np.array([1e4, -1e4, 1e4]), requires_grad=True)
+    y = mg.logsumexp(x, 0)
+    assert y.item() == 1e4 + math.log(2)
+    np.testing.assert_allclose(mg.autograd.grad(y, x)[0].numpy(), [0.5, 0.0, 0.5], rtol=1e-11)
+    assert mg.logcumsumexp(x, 0).tolist() == [1e4, 1e4, 1e4 + math.log(2)]
+    nothing = mg.tensor(np.array([-np.inf, -np.inf, 0.0]), requires_grad=True)
+    y = mg.logcumsumexp(nothing, 0)
+    assert y.tolist() == [-np.inf, -np.inf, 0.0]
+    assert mg.autograd.grad(y[2], nothing)[0].tolist() == [0.0, 0.0, 1.0]
+
+
+BATCHED = {
+    "sort": lambda x: mg.sort(x, 0).values,
+    "max": lambda x: mg.max(x, 1).values,
+    "topk": lambda x: mg.topk(x, 2).values,
+    "cumsum": lambda x: mg.cumsum(x, 0),
+    "cumprod": lambda x: mg.cumprod(x, 1),
+    "prod": lambda x: mg.prod(x, 0),
+    "logsumexp": lambda x: mg.logsumexp(x, 0),
+    "einsum": lambda x: mg.einsum("ij,kj->ik", x, x),
+    "inv": mg.linalg.inv,
+    "det": mg.linalg.det,
+    "solve": lambda x: mg.linalg.solve(x, x[0]),
+    "cholesky": lambda x: mg.linalg.cholesky(x @ x.mT + mg.eye(3, dtype="float64")),
+    "eigvalsh": lambda x: mg.linalg.eigvalsh(x @ x.mT),
+    "tril": lambda x: mg.tril(x),
+    "diagonal": lambda x: mg.diagonal(x),
+    "var": lambda x: mg.var(x, 0),
+    "norm": lambda x: mg.norm(x, 3, 0),
+    "gather": lambda x: mg.gather(x, 1, mg.argsort(x.detach(), 1)),
+    "roll": lambda x: mg.roll(x, 1, 0),
+    "index_add": lambda x: mg.index_add(x, 0, [1, 1], x[:2]),
+    "masked_fill": lambda x: x.masked_fill(x > 0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_vmap(name: str) -> None:
+    """A batch of examples at once, value and gradient, as one after another."""
+    function, xs = BATCHED[name], mg.tensor(A)
+    want = [function(mg.tensor(a)).numpy() for a in A]
+    np.testing.assert_allclose(func.vmap(function)(xs).numpy(), want, rtol=1e-12, atol=1e-12)
+    slope = func.grad(lambda x: (function(x) * function(x)).sum())
+    want = [slope(mg.tensor(a)).numpy() for a in A]
+    np.testing.assert_allclose(func.vmap(slope)(xs).numpy(), want, rtol=1e-11, atol=1e-11)

@@ -1,0 +1,282 @@
+"""Every layer against PyTorch's, from the same state: results, gradients of inputs and parameters, buffers afterwards. And the modules' own manners."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+from torch_pairs import classes, close, flat, normal
+
+import minigrad as mg
+from minigrad import nn
+
+single = lambda *shape, seed=0: normal(*shape, seed=seed, dtype="float32")
+LAYERS = {
+    "linear": (lambda nn: nn.Linear(4, 3), [single(5, 4)]),
+    "linear without bias": (lambda nn: nn.Linear(4, 3, bias=False), [single(2, 5, 4)]),
+    "bilinear": (lambda nn: nn.Bilinear(3, 4, 2), [single(5, 3), single(5, 4)]),
+    "embedding": (lambda nn: nn.Embedding(7, 3, padding_idx=2), [classes(7, 4, 5)]),
+    "conv1d": (lambda nn: nn.Conv1d(2, 4, 3, stride=2, padding=1), [single(2, 2, 9)]),
+    "conv2d": (lambda nn: nn.Conv2d(2, 4, 3, padding=1), [single(2, 2, 6, 6)]),
+    "conv2d groups": (lambda nn: nn.Conv2d(4, 6, (3, 2), 2, 1, 1, 2, False), [single(2, 4, 7, 6)]),
+    "conv2d same": (lambda nn: nn.Conv2d(2, 4, 3, padding="same", dilation=2), [single(2, 2, 6, 6)]),
+    "conv2d reflect": (lambda nn: nn.Conv2d(2, 4, 3, padding=(1, 2), padding_mode="reflect"), [single(2, 2, 6, 5)]),
+    "conv2d circular": (lambda nn: nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular"), [single(2, 2, 6, 5)]),
+    "transposed 1d": (lambda nn: nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, groups=2), [single(2, 4, 5)]),
+    "transposed 2d": (lambda nn: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), [single(2, 4, 5, 4)]),
+    "max pool": (lambda nn: nn.MaxPool2d(3, 1, padding=1), [single(2, 2, 6, 5)]),
+    "max pool 1d": (lambda nn: nn.MaxPool1d(3, return_indices=True), [single(2, 2, 7)]),
+    "avg pool": (lambda nn: nn.AvgPool2d(3, 1, padding=1), [single(2, 2, 6, 5)]),
+    "avg pool 1d": (lambda nn: nn.AvgPool1d(2, ceil_mode=True), [single(2, 2, 7)]),
+    "adaptive": (lambda nn: nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.AdaptiveMaxPool2d((2, 1))), [single(2, 3, 7, 5)]),
+    "batch norm": (lambda nn: nn.BatchNorm2d(3), [single(4, 3, 5, 5)]),
+    "batch norm 1d": (lambda nn: nn.BatchNorm1d(3), [single(4, 3)]),
+    "batch norm eval": (lambda nn: nn.BatchNorm1d(3).eval(), [single(4, 3, 2)]),
+    "batch norm average": (lambda nn: nn.BatchNorm2d(3, momentum=None), [single(4, 3, 5, 5)]),
+    "batch norm untracked": (lambda nn: nn.BatchNorm2d(3, affine=False, track_running_stats=False).eval(), [single(4, 3, 5, 5)]),
+    "layer norm": (lambda nn: nn.LayerNorm((3, 4)), [single(5, 3, 4)]),
+    "group norm": (lambda nn: nn.GroupNorm(2, 4), [single(5, 4, 3)]),
+    "prelu": (lambda nn: nn.PReLU(3), [single(2, 3, 4)]),
+    "shapes": (lambda nn: nn.Sequential(nn.Flatten(), nn.Unflatten(1, (3, 2)), nn.Identity()), [single(4, 2, 3)]),
+    "upsample": (lambda nn: nn.Upsample(scale_factor=2), [single(2, 2, 3, 3)]),
+    "dropout eval": (lambda nn: nn.Dropout(0.5).eval(), [single(4, 3)]),
+    "rnn": (lambda nn: nn.RNN(3, 4), [single(5, 2, 3)]),
+    "rnn relu": (lambda nn: nn.RNN(3, 4, nonlinearity="relu"), [single(5, 2, 3), single(1, 2, 4)]),
+    "lstm": (lambda nn: nn.LSTM(3, 4, num_layers=2, bidirectional=True), [single(5, 2, 3)]),
+    "lstm batch first": (lambda nn: nn.LSTM(3, 4, bias=False, batch_first=True), [single(5, 2, 3)]),
+    "lstm unbatched": (lambda nn: nn.LSTM(3, 4), [single(5, 3)]),
+    "gru": (lambda nn: nn.GRU(3, 4, num_layers=2, bidirectional=True), [single(5, 2, 3), single(4, 2, 4)]),
+    "rnn cell": (lambda nn: nn.RNNCell(3, 4), [single(5, 3)]),
+    "lstm cell": (lambda nn: nn.LSTMCell(3, 4), [single(5, 3)]),
+    "gru cell": (lambda nn: nn.GRUCell(3, 4), [single(5, 3), single(5, 4)]),
+    "attention": (lambda nn: nn.MultiheadAttention(8, 2), [single(5, 3, 8), single(4, 3, 8), single(4, 3, 8)]),
+    "attention batch first": (lambda nn: nn.MultiheadAttention(8, 4, bias=False, batch_first=True), [single(5, 3, 8), single(5, 4, 8), single(5, 4, 8)]),
+    "transformer": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0), [single(5, 3, 8)]),
+    "transformer norm first": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True), [single(5, 3, 8)]),
+    "activations": (lambda nn: nn.Sequential(nn.ReLU(), nn.LeakyReLU(0.2), nn.ELU(alpha=0.5), nn.GELU(approximate="tanh"), nn.Softplus(2.0), nn.Tanh()), [single(4, 5)]),
+    "more activations": (lambda nn: nn.Sequential(nn.SiLU(), nn.Mish(), nn.Hardswish(), nn.Sigmoid(), nn.LogSoftmax(dim=1), nn.Softmax(dim=0)), [single(4, 5)]),
+    "mse": (lambda nn: nn.MSELoss(), [single(4, 5), single(4, 5, seed=1)]),
+    "cross entropy": (lambda nn: nn.CrossEntropyLoss(label_smoothing=0.1, reduction="sum"), [single(4, 5), classes(5, 4)]),
+    "nll": (lambda nn: nn.NLLLoss(ignore_index=1), [single(4, 5), classes(5, 4)]),
+    "bce logits": (lambda nn: nn.BCEWithLogitsLoss(), [single(4, 5), abs(single(4, 5, seed=1))]),
+    "huber": (lambda nn: nn.Sequential(nn.Identity(), nn.Linear(5, 2)), [single(4, 5)]),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer(torch, name: str) -> None:
+    make, arrays = LAYERS[name]
+    ours, theirs = make(nn), make(torch.nn)
+    state = {key: value.numpy().copy() for key, value in theirs.state_dict().items()}
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {k: v.shape for k, v in state.items()}
+    ours.load_state_dict(state)
+    mine = [mg.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+    other = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+    y, z = flat(ours(*mine)), flat(theirs(*other))
+    assert len(y) == len(z)
+    total, sum_ = mg.tensor(0.0), torch.tensor(0.0)
+    for i, (a, b) in enumerate(zip(y, z, strict=True)):
+        close(a, b, 2e-5, f"result {i}")
+        if b.is_floating_point():
+            seed = single(*a.shape, seed=i)
+            total, sum_ = total + (a * mg.tensor(seed)).sum(), sum_ + (b * torch.tensor(seed)).sum()
+    total.backward()
+    sum_.backward()
+    for (key, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        close(p.grad, q.grad, 5e-5, f"gradient of {key}")
+    for i, (a, b) in enumerate(zip(mine, other, strict=True)):
+        if b.requires_grad:
+            close(a.grad, b.grad, 5e-5, f"gradient of input {i}")
+    for key, value in theirs.state_dict().items():
+        np.testing.assert_allclose(ours.state_dict()[key].numpy(), value.numpy(), rtol=2e-5, atol=2e-5, err_msg=key)
+
+
+@pytest.mark.oracle
+def test_attention_masks(torch) -> None:
+    ours, theirs = nn.MultiheadAttention(8, 2, batch_first=True), torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    q, k = single(3, 4, 8), single(3, 5, 8, seed=1)
+    forbidden = np.triu(np.ones((4, 5), bool), 2)
+    padding = np.zeros((3, 5), bool)
+    padding[1, 3:] = True
+    numbers = single(3 * 2, 4, 5)
+    for mask, keys in ((forbidden, None), (None, padding), (forbidden, padding), (numbers, None), (numbers[0], None)):
+        both = [lib(q, k, k, None if keys is None else make(keys), attn_mask=None if mask is None else make(mask)) for lib, make in ((ours, mg.tensor), (theirs, torch.tensor))]
+        for a, b in zip(*both, strict=True):
+            close(a, b, 1e-5, "masked attention")
+
+
+@pytest.mark.oracle
+def test_initial_parameters_have_pytorchs_spread(torch) -> None:
+    mg.manual_seed(0)
+    for make in (lambda nn: nn.Linear(300, 200), lambda nn: nn.Conv2d(30, 40, 3), lambda nn: nn.Embedding(300, 50), lambda nn: nn.LSTM(60, 80)):
+        for (key, p), q in zip(make(nn).named_parameters(), make(torch.nn).parameters(), strict=True):
+            a, b = p.detach().numpy(), q.detach().numpy()
+            assert abs(a.std() / b.std() - 1) < 0.15, key
+            assert abs(a.max() / b.max() - 1) < 0.25, key
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_", "orthogonal_", "eye_", "ones_", "normal_", "uniform_"])
+def test_init(torch, name: str) -> None:
+    mg.manual_seed(0)
+    for shape in ((80, 60), (60, 80), (30, 20, 3, 3))[: 2 if name == "eye_" else 3]:
+        ours, theirs = mg.zeros(*shape, requires_grad=True), torch.zeros(*shape)
+        assert getattr(nn.init, name)(ours) is ours
+        assert ours.is_leaf and ours.dtype == mg.float32
+        getattr(torch.nn.init, name)(theirs)
+        a, b = ours.detach().numpy(), theirs.numpy()
+        assert abs(a.std() - b.std()) < 0.05 * (b.std() + 1e-6) and abs(a.mean() - b.mean()) < 0.05 * (b.std() + 1e-6)
+        assert abs(a.max() - b.max()) < 0.3 * abs(b.max())
+    if name == "orthogonal_":
+        matrix = nn.init.orthogonal_(mg.zeros(5, 3), gain=2.0).numpy()
+        np.testing.assert_allclose(matrix.T @ matrix, 4 * np.eye(3), atol=1e-5)
+    for kind in ("relu", "tanh", "leaky_relu", "sigmoid", "linear", "selu"):
+        assert nn.init.calculate_gain(kind) == pytest.approx(torch.nn.init.calculate_gain(kind))
+
+
+# -------------------------------------------------------------------------------------------------------------- modules
+
+
+def network() -> nn.Sequential:
+    sizes = [2, 25, 25, 25, 2]
+    stages: list = []
+    for a, b in zip(sizes[:-1], sizes[1:], strict=True):
+        stages += [nn.Linear(in_dim=a, out_dim=b), nn.ReLU()]
+    return nn.Sequential(*stages[:-1], nn.Softmax(dim=1))
+
+
+def test_repr_is_a_readable_tree() -> None:
+    assert repr(network()) == (
+        "Sequential(\n  0: Linear(in_dim=2, out_dim=25)\n  1: ReLU\n  2: Linear(in_dim=25, out_dim=25)\n  3: ReLU\n  4: Linear(in_dim=25, out_dim=25)\n"
+        "  5: ReLU\n  6: Linear(in_dim=25, out_dim=2)\n  7: Softmax(dim=1)\n)"
+    )
+    assert "\n  1: Sequential(\n    0: ReLU\n  )" in repr(nn.Sequential(nn.Tanh(), nn.Sequential(nn.ReLU())))
+    assert repr(nn.Conv2d(1, 32, 3, padding=1, bias=False)) == "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)"
+    assert repr(nn.CrossEntropyLoss(label_smoothing=0.1)) == "CrossEntropyLoss(label_smoothing=0.1)"
+
+
+class Nested(nn.Module):
+    """Parameters in attributes, lists and dicts; one of them twice."""
+
+    def __init__(self) -> None:
+        self.first = nn.Linear(2, 3)
+        self.others = [nn.Linear(3, 3), {"deep": nn.Linear(3, 1)}]
+        self.scale = mg.ones(3, requires_grad=True)
+        self.again = self.scale
+        self.constant = mg.ones(3)
+        self.register_buffer("count", mg.zeros(1))
+
+    def forward(self, x):
+        return self.others[1]["deep"](self.others[0](self.first(x) * self.scale))
+
+
+def test_parameters_are_found_by_attribute() -> None:
+    model = Nested()
+    names = [name for name, _ in model.named_parameters()]
+    assert sorted(names) == sorted(["scale", *(f"{m}.{p}" for m in ("first", "others.0", "others.1.deep") for p in ("weight", "bias"))])
+    assert len(model.params()) == len(names) == len({id(p) for p in model.parameters()})
+    assert [name for name, _ in model.named_buffers()] == ["count"]
+    assert {"count", "scale"} < set(model.state_dict())
+    model(mg.ones(4, 2)).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    model.zero_grad()
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_freezing_and_thawing() -> None:
+    model = Nested().requires_grad_(False)
+    assert not any(p.requires_grad for p in model.parameters()) and len(model.params()) == 7
+    model.requires_grad_()
+    assert all(p.requires_grad for p in model.parameters())
+
+
+def test_training_switch_reaches_all_inside() -> None:
+    model = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.BatchNorm1d(3)))
+    assert all(m.training for m in model.modules())
+    model.eval()
+    assert not any(m.training for m in model.modules())
+    x = mg.rand(4, 3)
+    np.testing.assert_array_equal(model(x).detach().numpy(), model(x).detach().numpy())
+
+
+def test_state_goes_through_a_file(tmp_path) -> None:
+    model, other = Nested(), Nested()
+    model.save(tmp_path / "state.npz")
+    other.load(tmp_path / "state.npz")
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+    memory = io.BytesIO()
+    model.save(memory)
+    memory.seek(0)
+    other.load(memory)
+
+
+def test_a_file_with_pickled_objects_is_refused(tmp_path) -> None:
+    np.savez(tmp_path / "evil.npz", weight=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="plain arrays"):
+        nn.Linear(1, 1).load(tmp_path / "evil.npz")
+
+
+def test_wrong_states_are_listed_and_change_nothing() -> None:
+    model = nn.Linear(2, 3)
+    before = model.weight.detach().clone().numpy()
+    with pytest.raises(nn.StateError, match=r"missing: bias(.|\n)*unknown: extra(.|\n)*weight: shape \(3, 3\) does not fit \(3, 2\)"):
+        model.load_state_dict({"weight": np.zeros((3, 3)), "extra": np.zeros(1)})
+    np.testing.assert_array_equal(model.weight.detach().numpy(), before)
+    model.load_state_dict({"bias": np.ones(3)}, strict=False)
+    np.testing.assert_array_equal(model.bias.detach().numpy(), np.ones(3))
+
+
+def test_dtype_conversion_keeps_gradients_working() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).double()
+    assert {p.dtype for p in model.parameters()} == {mg.float64}
+    assert model[1].num_batches_tracked.dtype == mg.int64
+    model(mg.rand(4, 2, dtype="float64")).sum().backward()
+    assert all(p.grad.dtype == mg.float64 for p in model.parameters())
+
+
+def test_copies_and_pickles_are_independent() -> None:
+    model = network()
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert repr(other) == repr(model)
+        other[0].weight.set_value(0.0)
+        assert float(abs(model[0].weight).sum()) > 0
+        assert not {id(p) for p in other.parameters()} & {id(p) for p in model.parameters()}
+
+
+def test_hooks() -> None:
+    seen: list = []
+    model = nn.ReLU()
+    first = model.register_forward_pre_hook(lambda module, args: seen.append("before") or (args[0] + 1,))
+    second = model.register_forward_hook(lambda module, args, result: seen.append("after") or result * 2)
+    assert float(model(mg.tensor(1.0))) == 4
+    first.remove()
+    second.remove()
+    assert float(model(mg.tensor(1.0))) == 1 and seen == ["before", "after"]
+
+
+def test_sequential_is_a_sequence() -> None:
+    model = network()
+    assert len(model) == 8 and isinstance(model[-1], nn.Softmax) and len(model[:3]) == 3 and len(list(model)) == 8
+    assert model[0] is model[:3][0]
+    with pytest.raises(TypeError, match="cannot be called"):
+        nn.Sequential(nn.ReLU(), 3)
+
+
+def test_mistakes_name_the_cure() -> None:
+    with pytest.raises(TypeError, match="in_dim"):
+        nn.Linear(3)
+    with pytest.raises(ValueError, match="groups"):
+        nn.Conv2d(3, 4, 1, groups=2)
+    with pytest.raises(NotImplementedError, match="forward"):
+        nn.Module()(1)
+    with pytest.raises(mg.errors.ShapeError, match="BatchNorm2d"):
+        nn.BatchNorm2d(3)(mg.zeros(2, 4, 5, 5))
+    with pytest.raises(TypeError, match="Softmax"):
+        nn.Softmax(axis=1)
+    with pytest.raises(mg.errors.ShapeError, match="LSTM"):
+        nn.LSTM(3, 4)(mg.zeros(5, 2, 4))

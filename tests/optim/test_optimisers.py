@@ -1,0 +1,208 @@
+"""Every optimiser and schedule, step by step against PyTorch's; SINGA's way of updating; states; mistakes."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import optim
+
+OPTIMISERS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "maximize": True}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.05, "amsgrad": True}),
+    ("AdamW", {"lr": 0.05}),
+    ("AdamW", {"lr": 0.05, "weight_decay": 0.3, "amsgrad": True, "maximize": True}),
+    ("RMSprop", {}),
+    ("RMSprop", {"lr": 0.05, "alpha": 0.9, "momentum": 0.5, "centered": True, "weight_decay": 0.1}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2}),
+]
+BEGIN = [np.random.default_rng(i).standard_normal(shape) for i, shape in enumerate([(3, 4), (4,), ()])]
+
+
+def loss(library, params, k: int):
+    """A bumpy function whose gradient changes with every step."""
+    return sum(((p - 0.3 * k) ** 2).sum() + library.sin(3 * p).sum() for p in params)
+
+
+def run(library, optimiser, params, steps: int, first: int = 0) -> None:
+    for k in range(first, first + steps):
+        optimiser.zero_grad()
+        loss(library, params, k).backward()
+        optimiser.step()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
+def test_steps(torch, name: str, settings: dict, dtype: str) -> None:
+    ours = [mg.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
+    theirs = [torch.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
+    mine, other = getattr(optim, name)(ours, **settings), getattr(torch.optim, name)(theirs, **settings)
+    for k in range(15):
+        run(mg, mine, ours, 1, k)
+        run(torch, other, theirs, 1, k)
+        for a, b in zip(ours, theirs, strict=True):
+            assert a.dtype == dtype
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-10 if dtype == "float64" else 2e-4, atol=1e-10 if dtype == "float64" else 1e-5)
+
+
+@pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
+def test_state_dict_goes_on_where_it_was(name: str, settings: dict) -> None:
+    def fresh():
+        params = [mg.tensor(a, requires_grad=True) for a in BEGIN]
+        return params, getattr(optim, name)(params, **settings)
+
+    straight, first = fresh()
+    run(mg, first, straight, 8)
+    broken, second = fresh()
+    run(mg, second, broken, 5)
+    state, values = second.state_dict(), [p.detach().clone() for p in broken]
+    run(mg, second, broken, 2)  # what happens to the old one later does not reach the saved state
+    resumed = [mg.tensor(v, requires_grad=True) for v in values]
+    third = getattr(optim, name)(resumed, lr=123.0)
+    third.load_state_dict(state)
+    run(mg, third, resumed, 3, first=5)
+    for a, b in zip(straight, resumed, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+@pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
+def test_update_is_step(name: str, settings: dict) -> None:
+    """SINGA's loop over (parameter, gradient) pairs, with a learning rate instead of parameters, does what step() does."""
+    one, two = ([mg.tensor(a, requires_grad=True) for a in BEGIN] for _ in range(2))
+    stepping = getattr(optim, name)(one, **settings)
+    rate = {**settings}.pop("lr", stepping.defaults["lr"])
+    updating = getattr(optim, name)(rate, **{k: v for k, v in settings.items() if k != "lr"})
+    for k in range(4):
+        run(mg, stepping, one, 1, k)
+        for p in two:
+            p.grad = None
+        for p, g in mg.autograd.backward(loss(mg, two, k)):
+            updating.update(p, g)
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_groups_have_settings_of_their_own() -> None:
+    a, b, c = (mg.ones(2, requires_grad=True) for _ in range(3))
+    optimiser = optim.SGD([{"params": [a]}, {"params": b, "lr": 1.0}], lr=0.1)
+    for p in (a, b, c):
+        p.grad = mg.ones(2)
+    c.grad = None
+    optimiser.add_param_group({"params": [c]})
+    optimiser.step()
+    np.testing.assert_allclose([a.detach().numpy()[0], b.detach().numpy()[0], c.detach().numpy()[0]], [0.9, 0.0, 1.0], rtol=1e-6)
+
+
+def test_a_step_is_counted_as_a_change_in_place() -> None:
+    w = mg.ones(2, requires_grad=True)
+    y = (w * w).sum()
+    w.grad = mg.ones(2)
+    optim.SGD([w], 0.1).step()
+    with pytest.raises(mg.errors.InPlaceError):
+        y.backward()
+
+
+def test_closure_computes_the_loss_anew() -> None:
+    w = mg.ones(2, requires_grad=True)
+    optimiser = optim.SGD([w], 0.1)
+
+    def closure():
+        optimiser.zero_grad()
+        value = (w * w).sum()
+        value.backward()
+        return value
+
+    with mg.no_grad():
+        assert float(optimiser.step(closure)) == 2.0
+    np.testing.assert_allclose(w.detach().numpy(), 0.8, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda w: optim.SGD(w, 0.1), TypeError, "list"),
+        (lambda w: optim.SGD([], 0.1), ValueError, "empty"),
+        (lambda w: optim.SGD([w, w], 0.1), ValueError, "twice"),
+        (lambda w: optim.SGD([w * 2], 0.1), ValueError, "leaf"),
+        (lambda w: optim.SGD([3], 0.1), TypeError, "int"),
+        (lambda w: optim.SGD([w], -1.0), ValueError, "lr"),
+        (lambda w: optim.SGD([w], 0.1, nesterov=True), ValueError, "nesterov"),
+        (lambda w: optim.Adam([w], betas=(0.9, 1.0)), ValueError, "betas"),
+        (lambda w: optim.SGD(0.1).update(w, mg.ones(3)), ValueError, "shape"),
+        (lambda w: optim.SGD([w], 0.1).load_state_dict(optim.SGD([w, mg.ones(1)], 0.1).state_dict()), ValueError, "groups"),
+        (lambda w: optim.lr_scheduler.StepLR(w, 3), TypeError, "Optimizer"),
+    ],
+)
+def test_mistakes(call, error, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call(mg.ones(2, requires_grad=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------- clipping
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", [1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize("limit", [0.5, 100.0])
+def test_clipping(torch, kind: float, limit: float) -> None:
+    ours, theirs = [mg.tensor(a, requires_grad=True) for a in BEGIN], [torch.tensor(a, requires_grad=True) for a in BEGIN]
+    for p, q, a in zip(ours, theirs, BEGIN, strict=True):
+        p.grad, q.grad = mg.tensor(3 * a), torch.tensor(3 * a)
+    total = optim.clip_grad_norm_(ours, limit, kind)
+    wanted = torch.nn.utils.clip_grad_norm_(theirs, limit, kind)
+    np.testing.assert_allclose(float(total), wanted.item())
+    for p, q in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-12)
+    optim.clip_grad_value_(ours, 0.1)
+    torch.nn.utils.clip_grad_value_(theirs, 0.1)
+    for p, q in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-12)
+
+
+def test_clipping_nan() -> None:
+    w = mg.ones(2, requires_grad=True)
+    w.grad = mg.tensor([1.0, float("nan")])
+    with pytest.raises(RuntimeError, match="norm"):
+        optim.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
+
+
+# --------------------------------------------------------------------------------------------------------------- schedules
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("StepLR", {"step_size": 3, "gamma": 0.5}),
+        ("MultiStepLR", {"milestones": [2, 5, 5], "gamma": 0.3}),
+        ("ExponentialLR", {"gamma": 0.9}),
+        ("LinearLR", {"start_factor": 0.2, "total_iters": 4}),
+        ("CosineAnnealingLR", {"T_max": 9, "eta_min": 0.01}),
+        ("LambdaLR", {"lr_lambda": lambda epoch: 1 / (1 + epoch)}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
+def test_schedule(torch, name: str, settings: dict) -> None:
+    w, v = mg.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    mine, other = optim.SGD([w], 0.5), torch.optim.SGD([v], 0.5)
+    ours, theirs = getattr(optim.lr_scheduler, name)(mine, **settings), getattr(torch.optim.lr_scheduler, name)(other, **settings)
+    for _ in range(9):
+        assert mine.param_groups[0]["lr"] == pytest.approx(other.param_groups[0]["lr"], rel=1e-12)
+        assert ours.get_last_lr() == pytest.approx(theirs.get_last_lr())
+        other.step()
+        ours.step()
+        theirs.step()
+    again = getattr(optim.lr_scheduler, name)(optim.SGD([w], 0.5), **settings)
+    again.load_state_dict(ours.state_dict())
+    again.step()
+    ours.step()
+    assert again.get_last_lr() == pytest.approx(ours.get_last_lr())
