@@ -10,6 +10,7 @@ Names and semantics are PyTorch's wherever PyTorch has the thing. Start reading 
 engine/ (how it is run, forward and back).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from . import arrays, autograd, backend, cuda, errors, func, functions, linalg, making, methods
@@ -51,6 +52,7 @@ from .tensor import Tensor
 __version__ = "0.1.0"
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
+setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
 del methods  # imported for what it attaches to Tensor
 __all__ = [
     "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cuda", "det", "device", "enable_grad",
@@ -62,8 +64,10 @@ __all__ = [
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> backend.DType:
-        """bfloat16, which exists only where the package ml_dtypes does."""
+    def __getattr__(name: str) -> object:
+        """The packages that are loaded on first use (`opt` is SINGA's name of `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
+        if name in ("nn", "optim", "opt"):
+            return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name == "bfloat16":
             return backend.bfloat16_dtype()
         raise AttributeError(f"module 'minigrad' has no attribute {name!r}")

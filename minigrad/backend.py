@@ -135,12 +135,12 @@ class Device(str):
     @property
     def type(self) -> str:
         """The kind of device."""
-        return self.partition(":")[0]
+        return str(self).partition(":")[0]
 
     @property
     def index(self) -> int | None:  # type: ignore[override]  # PyTorch's name; str.index is of no use here
         """Which one of its kind."""
-        number = self.partition(":")[2]
+        number = str(self).partition(":")[2]
         return int(number) if number else None
 
     def __repr__(self) -> str:

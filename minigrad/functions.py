@@ -352,7 +352,7 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
         raise ValueError("clamp: give min, max or both.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         x = x if min is None else where(x < min, min, x)
-        return x if max is None else where(x > max, max, x)
+        return x if max is None else where(x > max, max, x)  # type: ignore[no-any-return]
     return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
 
 
@@ -683,7 +683,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             return ix.window(x, index=index)  # type: ignore[no-any-return]
         numbers, rest = ix.numbers_first(index)
         source = x if numbers is None else ix.window(x, index=numbers)
-        return _batched_getitem(source, rest) if _is_batched_index(rest) else ix.gather(source, index=rest)  # type: ignore[no-any-return]
+        return _batched_getitem(source, rest) if _is_batched_index(rest) else ix.gather(source, index=rest)
     except IndexError as error:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 

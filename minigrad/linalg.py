@@ -65,7 +65,7 @@ def _matrix(x: Any, function: str, square: bool = False) -> Tensor:
         raise DTypeError(f"{name}: needs float32, float64 or complex numbers, got {x.dtype}. Convert first, for instance with .float().")
     if square and x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"{name}: the matrices must be square, got {x.shape[-2]} by {x.shape[-1]} (shape {x.shape}).")
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- equations, inverses
@@ -256,7 +256,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim
         out = fn.squeeze((fn.amax if ord > 0 else fn.amin)(sums, (row, column), True), (row, column))
     else:
         raise ValueError(f'linalg.matrix_norm: ord must be "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.')
-    return out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)]) if keepdim else out  # type: ignore[no-any-return]
+    return out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)]) if keepdim else out
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -285,6 +285,11 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tens
     return arrays.diagonal(A, offset, dim1, dim2)
 
 
+def trace(A: Any) -> Tensor:
+    """The sums of the main diagonals of matrices."""
+    return fn.sum(diagonal(A), -1)
+
+
 def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
     """Σ conj(a) b along a dimension."""
     return fn.sum(fn.conj(a) * as_tensor(b), dim)
@@ -292,7 +297,8 @@ def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
 
 __all__ = [
     "LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "logdet", "lstsq", "matmul", "matrix_exp",
-    "matrix_norm", "matrix_power", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vecdot", "vector_norm",
+    "matrix_norm", "matrix_power", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "trace", "vecdot",
+    "vector_norm",
 ]  # fmt: skip
 
 for _name, _function in {

@@ -134,7 +134,7 @@ def positive(x: Tensor) -> Tensor:
     return x
 
 
-dtype = type(backend.float32)
+dtype = backend.host.dtype
 """The type of dtypes."""
 get_rng_state, set_rng_state = functions.random_state, functions.set_random_state
 fix, moveaxis, ravel = functions.trunc, functions.movedim, functions.flatten

@@ -532,7 +532,7 @@ def grad_fn(self: Tensor) -> Node | None:
     return None if isinstance(node, Leaf) else node
 
 
-attach(Tensor, "creator", property(lambda self: grad_fn.fget(self), doc="SINGA's name for grad_fn."))
+attach(Tensor, "creator", property(lambda self: self.grad_fn, doc="SINGA's name for grad_fn."))
 
 
 def _set_grad(self: Tensor, value: Any) -> None:

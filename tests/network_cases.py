@@ -1,4 +1,6 @@
-"""The definitions of the networks' operations in NumPy, one product at a time, and the settings in which they are tested. `cases.py` makes cases of them."""
+"""The definitions of the networks' operations in NumPy, one product at a time, and the settings in which they are tested. `cases.py`
+makes cases of them.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from minigrad.batching import boundary, rules
 from minigrad.batching.value import BatchAxis, Batched
 from minigrad.errors import BatchingError, InPlaceError, NonScalarError
 from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from minigrad.nn import functional as network
 from minigrad.primitive import registry
 
 RNG = np.random.default_rng(7)
@@ -290,7 +291,7 @@ def _compare_products(product, a, b):
     equal(grad(two)(b), grad(lambda w: loop(w) + looped(lambda x: product(2 * x, w).sin(), a).sum())(b))
 
 
-@pytest.mark.parametrize("layer", [lambda x, w, b: w @ x, lambda x, w, b: x @ w.T + b, lambda x, w, b: mg.nn.functional.linear(x, w, b)])
+@pytest.mark.parametrize("layer", [lambda x, w, b: w @ x, lambda x, w, b: x @ w.T + b, lambda x, w, b: network.linear(x, w, b)])
 def test_a_weight_from_outside_stays_one_matrix(layer):
     """The gradient by a captured matrix is one product; no array of one outer product for each example is made."""
     xs, w, b = normal(64, 5), normal(7, 5).requires_grad_(), normal(7).requires_grad_()
@@ -552,7 +553,7 @@ def test_randomness():
 def test_dropout_is_random_too(inside):
     """The mask of a tensor from outside differs between the examples as well, if it is to."""
     x, ones = mg.zeros(4, 50), mg.ones(50)
-    drop = lambda row: mg.nn.functional.dropout(row + 1 if inside else ones, 0.5) + row
+    drop = lambda row: network.dropout(row + 1 if inside else ones, 0.5) + row
     with pytest.raises(BatchingError, match="randomness"):
         vmap(drop)(x)
     same, different = vmap(drop, randomness="same")(x), vmap(drop, randomness="different")(x)

@@ -220,7 +220,6 @@ __all__ = [
     "tensordot",
     "tile",
     "topk",
-    "trace",
     "tril",
     "tril_indices",
     "triu",
@@ -257,6 +256,7 @@ def _method(function: Any, name: str) -> Any:
     return method
 
 
+attach(Tensor, "trace", _method(trace, "trace"))  # a method only: `minigrad.trace` is the package of Traces
 for _name in _METHODS:
     attach(Tensor, _name, _method(globals()[_name], _name))
 for _name in _IN_PLACE:

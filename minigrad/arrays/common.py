@@ -29,13 +29,13 @@ def floating(x: Any, function: str) -> Tensor:
     x = as_tensor(x)
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"{function}: needs a floating or complex dtype, got {x.dtype}. Convert first, for instance with .float().")
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 def counted(x: Any) -> Tensor:
     """x as a tensor; booleans and integers as int64, in which they can be added up."""
     x = as_tensor(x)
-    return x.to(backend.int64) if x.dtype.kind in "bui" else x
+    return x.to(backend.int64) if x.dtype.kind in "bui" else x  # type: ignore[no-any-return]
 
 
 def counting(n: int, like: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ twice in a write that does not accumulate, the result (as in PyTorch) depends on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import functions as fn
@@ -39,7 +40,7 @@ def gather(x: Any, dim: int, index: Any) -> Tensor:
     same_ndim("gather", ("x", x), ("index", index))
     if x.ndim and index.ndim:
         fits_within("gather", "x", index.shape, x.shape, axis)
-    return read_along(x, index, axis) if index.ndim else read_along(x.reshape(1), index.reshape(1), 0).reshape(())  # type: ignore[no-any-return]
+    return read_along(x, index, axis) if index.ndim else read_along(x.reshape(1), index.reshape(1), 0).reshape(())
 
 
 def take(x: Any, index: Any) -> Tensor:
@@ -55,9 +56,9 @@ def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
         return take(x, indices.reshape(-1))
     same_ndim("take_along_dim", ("x", x), ("indices", indices))
     axis = fn.axis_of(x.ndim, dim, "take_along_dim")
-    rest = lambda shape: tuple(1 if i == axis else n for i, n in enumerate(shape))
+    rest: Callable[..., tuple[int, ...]] = lambda shape: tuple(1 if i == axis else n for i, n in enumerate(shape))
     common = broadcast_shapes(rest(x.shape), rest(indices.shape))
-    wide = lambda t: fn.broadcast_to(t, tuple(t.shape[axis] if i == axis else n for i, n in enumerate(common)))
+    wide: Callable[[Tensor], Tensor] = lambda t: fn.broadcast_to(t, tuple(t.shape[axis] if i == axis else n for i, n in enumerate(common)))
     index = as_index(indices, x.shape[axis], "take_along_dim", negative=True)
     return read_along(wide(x), wide(index), axis)
 
@@ -70,14 +71,14 @@ def masked_select(x: Any, mask: Any) -> Tensor:
 
 def argwhere(x: Any) -> Tensor:
     """The indices of the elements that are not 0, one row each."""
-    return fn.nonzero(x)  # type: ignore[return-value]
+    return fn.nonzero(x)  # type: ignore[no-any-return]
 
 
 def _mask(mask: Any, function: str) -> Tensor:
     mask = as_tensor(mask)
     if mask.dtype.kind != "b":
         raise DTypeError(f"{function}: the mask must be boolean, got {mask.dtype}. Compare first, as in x > 0.")
-    return mask
+    return mask  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- writing by mask
@@ -90,7 +91,7 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     x = as_tensor(x)
     if isinstance(value, Tensor) and value.ndim:
         raise ShapeError(f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use where(mask, value, x).")
-    return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)
+    return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)  # type: ignore[no-any-return]
 
 
 def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:

@@ -30,7 +30,7 @@ def narrow(x: Any, dim: int, start: Any, length: int) -> Tensor:
     first = int(start) + n if int(start) < 0 else int(start)
     if length < 0 or not 0 <= first <= n or first + length > n:
         raise IndexError(f"narrow: start {int(start)} and length {length} do not fit dimension {dim} of size {n}.")
-    return x[along(axis, slice(first, first + length))]
+    return x[along(axis, slice(first, first + length))]  # type: ignore[no-any-return]
 
 
 def select(x: Any, dim: int, index: int) -> Tensor:
@@ -39,7 +39,7 @@ def select(x: Any, dim: int, index: int) -> Tensor:
     axis = _axis(x, dim, "select")
     if not -x.shape[axis] <= index < x.shape[axis]:
         raise IndexError(f"select: index {index} is out of range for dimension {dim} of size {x.shape[axis]}.")
-    return x[along(axis, int(index))]
+    return x[along(axis, int(index))]  # type: ignore[no-any-return]
 
 
 def _axis(x: Tensor, dim: Any, function: str) -> int:

@@ -42,7 +42,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     largest = backend.largest(x.dtype)
     x = fn.where(fn.isnan(x), nan, x)
     x = fn.where(x == math.inf, largest if posinf is None else posinf, x)
-    return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)
+    return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)  # type: ignore[no-any-return]
 
 
 def lerp(start: Any, end: Any, weight: Any) -> Tensor:
@@ -76,7 +76,7 @@ def rad2deg(x: Any) -> Tensor:
 def frac(x: Any) -> Tensor:
     """x without its integer part; derivative 1."""
     x = floating(x, "frac")
-    return x - fn.trunc(x)
+    return x - fn.trunc(x)  # type: ignore[no-any-return]
 
 
 def logit(x: Any, eps: float | None = None) -> Tensor:
@@ -95,7 +95,7 @@ def sinc(x: Any) -> Tensor:
     for k in range(8, 0, -1):  # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
         series = 1.0 - square / (2 * k * (2 * k + 1)) * series
     far = fn.where(near, 1.0, z)
-    return fn.where(near, series, fn.sin(far) / far)
+    return fn.where(near, series, fn.sin(far) / far)  # type: ignore[no-any-return]
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:

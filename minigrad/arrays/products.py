@@ -6,7 +6,7 @@ All of them rest on `matmul`: axes are moved into the order (batch, left, inner)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import functions as fn
@@ -116,7 +116,7 @@ def _pair(a: Labelled, b: Labelled, needed: set[Label]) -> Labelled:
     inner = [c for c in xs if c in ys and c not in needed]
     left, right = [c for c in xs if c not in ys], [c for c in ys if c not in xs]
     size = dict(zip([*xs, *ys], [*x.shape, *y.shape], strict=True))
-    total = lambda letters: math.prod(size[c] for c in letters)
+    total: Callable[[list[Label]], int] = lambda letters: math.prod(size[c] for c in letters)
     x = fn.permute(x, [xs.index(c) for c in (*batch, *left, *inner)])
     y = fn.permute(y, [ys.index(c) for c in (*batch, *inner, *right)])
     lead = [size[c] for c in batch]
@@ -244,7 +244,7 @@ def kron(a: Any, b: Any) -> Tensor:
     a, b = as_tensor(a), as_tensor(b)
     rank = max(a.ndim, b.ndim)
     m, n = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
-    spread = lambda shape, place: [s for k in shape for s in ((k, 1) if place == 0 else (1, k))]
+    spread: Callable[..., list[int]] = lambda shape, place: [s for k in shape for s in ((k, 1) if place == 0 else (1, k))]
     return (a.reshape(spread(m, 0)) * b.reshape(spread(n, 1))).reshape([i * j for i, j in zip(m, n, strict=True)])  # type: ignore[no-any-return]
 
 
@@ -261,8 +261,8 @@ def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
     axis = fn.axis_of(a.ndim, dim, "cross")
     if a.ndim == 0 or a.shape[axis] != 3 or b.shape[axis] != 3:
         raise RuntimeError(f"cross: dimension {dim} must have size 3 in both operands, got shapes {a.shape} and {b.shape}.")
-    turned = lambda x, k: sh.roll(x, shifts=(-k,), axes=(axis,))
-    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)  # type: ignore[no-any-return]
+    turned: Callable[[Tensor, int], Tensor] = lambda x, k: sh.roll(x, shifts=(-k,), axes=(axis,))
+    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 
 
 def cdist(a: Any, b: Any, p: float = 2.0) -> Tensor:

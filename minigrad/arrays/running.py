@@ -46,7 +46,7 @@ def diff(x: Any, n: int = 1, dim: int = -1) -> Tensor:
     for _ in range(n):
         later, earlier = x[along(axis, slice(1, None))], x[along(axis, slice(None, -1))]
         x = later != earlier if x.dtype == backend.bool_ else later - earlier
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- totals
@@ -77,7 +77,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The mean of the elements that are not NaN; NaN if there are none."""
     x = floating(x, "nanmean")
-    return nansum(x, dim, keepdim) / fn.sum(fn.logical_not(fn.isnan(x)), dim, keepdim).to(x.dtype)
+    return nansum(x, dim, keepdim) / fn.sum(fn.logical_not(fn.isnan(x)), dim, keepdim).to(x.dtype)  # type: ignore[no-any-return]
 
 
 def count_nonzero(x: Any, dim: Any = None) -> Tensor:
@@ -135,7 +135,7 @@ def std_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = Fals
 def rooted(x: Tensor) -> Tensor:
     """The square root with the derivative 0 (not infinity) at 0."""
     zero = x == 0
-    return fn.where(zero, 0.0, fn.sqrt(fn.where(zero, 1.0, x)))
+    return fn.where(zero, 0.0, fn.sqrt(fn.where(zero, 1.0, x)))  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
@@ -163,7 +163,7 @@ def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, 
     zero = size == 0
     total = _sum(fn.where(zero, 0.0, fn.pow(fn.where(zero, 1.0, size), float(ord))), axes, keepdim)
     nothing = total == 0
-    return fn.where(nothing, 0.0, fn.pow(fn.where(nothing, 1.0, total), 1 / ord))
+    return fn.where(nothing, 0.0, fn.pow(fn.where(nothing, 1.0, total), 1 / ord))  # type: ignore[no-any-return]
 
 
 def _sum(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:

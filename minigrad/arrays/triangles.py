@@ -15,7 +15,7 @@ def _matrices(x: Any, function: str) -> Tensor:
     x = as_tensor(x)
     if x.ndim < 2:
         raise ShapeError(f"{function}: needs at least 2 dimensions, got shape {x.shape}.")
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 def tril(x: Any, diagonal: int = 0) -> Tensor:
@@ -77,9 +77,9 @@ def trace(x: Any) -> Tensor:
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_), offset)))  # type: ignore[arg-type]
+    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_), offset)))
 
 
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_), offset)))  # type: ignore[arg-type]
+    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_), offset)))

@@ -1,13 +1,18 @@
-"""SINGA's operators and layers under SINGA's names: `autograd.matmul`, `autograd.add_bias`, `autograd.softmax_cross_entropy`, `autograd.Conv2d`, …
+"""SINGA's operators and layers under SINGA's names: `autograd.matmul`, `autograd.add_bias`, `autograd.softmax_cross_entropy`,
+`autograd.Conv2d`, …
 
-They follow ONNX: operands broadcast in both directions, negative axes count from the end, `keepdims` is 1 by default, comparisons and logic give booleans. All are
-thin: the mathematics is that of `functions` and `nn.functional`. What has no derivative (comparisons, shape, nonzero, cast to integers, onehot) gives its value,
+They follow ONNX: operands broadcast in both directions, negative axes count from the end, `keepdims` is 1 by default, comparisons and
+logic give booleans. All are
+thin: the mathematics is that of `functions` and `nn.functional`. What has no derivative (comparisons, shape, nonzero, cast to integers,
+onehot) gives its value,
 and a result that does not require grad.
 
 `autograd.training` switches `dropout`, `batchnorm_2d` and the layers below between training and inference.
 
 Sources: SINGA's documentation of `singa.autograd`; the ONNX operator specification for what that leaves open.
 """
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
 
 from __future__ import annotations
 
@@ -18,24 +23,55 @@ from typing import Any
 
 from .. import autograd, backend, functions
 from ..errors import ShapeError
-from ..functions import (
-    axis_of,
-    log,
-    matmul,
-    mul,
-    softplus,
-    where,
-)
-from ..functions import eq as equal
+from ..functions import axis_of, where
 from ..nn import functional as F
 from ..nn import layers
-from ..nn.functional import softsign
 from ..nn.module import Layer
 from ..ops.elementwise import identity as _same
 from ..ops.sorting import argwhere
 from ..tensor import Tensor, as_tensor
 
 Ints = Sequence[int]
+
+# ------------------------------------------------------------------------------------------- what `functions` has already
+
+abs = functions.abs
+acos = functions.acos
+acosh = functions.acosh
+add = functions.add
+asin = functions.asin
+asinh = functions.asinh
+atan = functions.atan
+atanh = functions.atanh
+ceil = functions.ceil
+cos = functions.cos
+cosh = functions.cosh
+div = functions.div
+exp = functions.exp
+greater = functions.greater
+less = functions.less
+log = functions.log
+matmul = functions.matmul
+mul = functions.mul
+negative = functions.negative
+pow = functions.pow
+reciprocal = functions.reciprocal
+relu = functions.relu
+sigmoid = functions.sigmoid
+sign = functions.sign
+sin = functions.sin
+sinh = functions.sinh
+softplus = functions.softplus
+sqrt = functions.sqrt
+sub = functions.sub
+tan = functions.tan
+tanh = functions.tanh
+equal = functions.eq
+_and = functions.logical_and
+_not = functions.logical_not
+_or = functions.logical_or
+_xor = functions.logical_xor
+softsign = F.softsign
 
 
 def _list(operands: tuple[Any, ...], name: str) -> list[Any]:
@@ -54,7 +90,7 @@ def sum(*l: Any) -> Tensor:
     total, *rest = _list(l, "sum")
     for x in rest:
         total = total + x
-    return _same(total) if not rest else total  # type: ignore[no-any-return]
+    return _same(total) if not rest else total
 
 
 def mean(*l: Any) -> Tensor:
@@ -67,7 +103,7 @@ def max(*l: Any) -> Tensor:
     first, *rest = _list(l, "max")
     for x in rest:
         first = functions.maximum(first, x)
-    return _same(first) if not rest else first  # type: ignore[no-any-return]
+    return _same(first) if not rest else first
 
 
 def min(*l: Any) -> Tensor:
@@ -75,7 +111,7 @@ def min(*l: Any) -> Tensor:
     first, *rest = _list(l, "min")
     for x in rest:
         first = functions.minimum(first, x)
-    return _same(first) if not rest else first  # type: ignore[no-any-return]
+    return _same(first) if not rest else first
 
 
 # ---------------------------------------------------------------------------------------------------------- element by element
@@ -83,7 +119,7 @@ def min(*l: Any) -> Tensor:
 
 def identity(x: Any) -> Tensor:
     """x."""
-    return _same(as_tensor(x))  # type: ignore[no-any-return]
+    return _same(as_tensor(x))
 
 
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Tensor:
@@ -132,8 +168,10 @@ def add_bias(x: Any, b: Any, axis: int = 0) -> Tensor:
     if axis not in (0, 1):
         raise ValueError(f"add_bias: axis must be 0 (b is added to each row) or 1 (to each column), got {axis}.")
     if x.ndim != 2 or b.numel() != x.shape[1 - axis]:
-        raise ShapeError(f"add_bias: with axis={axis}, x must be a matrix and b have one element for each of its {'columns' if axis == 0 else 'rows'}; got {x.shape} and {b.shape}.")
-    return x + (b.reshape(1, -1) if axis == 0 else b.reshape(-1, 1))  # type: ignore[no-any-return]
+        raise ShapeError(
+            f"add_bias: with axis={axis}, x must be a matrix and b have one element for each of its {'columns' if axis == 0 else 'rows'}; got {x.shape} and {b.shape}."
+        )
+    return x + (b.reshape(1, -1) if axis == 0 else b.reshape(-1, 1))
 
 
 def gemm(A: Any, B: Any, C: Any = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
@@ -148,7 +186,7 @@ def gemm(A: Any, B: Any, C: Any = None, alpha: float = 1.0, beta: float = 1.0, t
     c = as_tensor(C)
     if c.ndim > 2 or any(n not in (1, m) for n, m in zip(c.shape[::-1], y.shape[::-1], strict=False)):
         raise ShapeError(f"gemm: C of shape {c.shape} does not broadcast to the product's shape {y.shape}.")
-    return y + (c * beta if beta != 1 else c)  # type: ignore[no-any-return]
+    return y + (c * beta if beta != 1 else c)
 
 
 # ------------------------------------------------------------------------------------------------------------- reductions
@@ -180,30 +218,33 @@ def _targets(y: Tensor, t: Any) -> Tensor:
     """Targets in the form of y: class indices (also as floats, or in a column) become rows of one 1 and zeros."""
     t = as_tensor(t)
     if t.shape == y.shape and (y.ndim > 1 or backend.is_floating(t.dtype)):
-        return t if t.dtype == y.dtype else t.to(y.dtype)  # type: ignore[no-any-return]
+        return t if t.dtype == y.dtype else t.to(y.dtype)
     if t.ndim == y.ndim and t.shape == (*y.shape[:-1], 1):
         t = t.reshape(y.shape[:-1])
     if t.shape != y.shape[:-1]:
-        raise ShapeError(f"targets of shape {t.shape} fit predictions of shape {y.shape} neither as class indices {y.shape[:-1]} nor as one row of probabilities each.")
+        raise ShapeError(
+            f"targets of shape {t.shape} fit predictions of shape {y.shape} neither as class indices {y.shape[:-1]} nor as one row of probabilities each."
+        )
     if t.dtype.kind not in "iu":
         whole = t.to(backend.int64)
         if not bool((whole == t).all()):
             raise ValueError("targets of class indices must be whole numbers.")
         t = whole
-    return F.one_hot(t, y.shape[-1]).to(y.dtype)  # type: ignore[no-any-return]
+    return F.one_hot(t, y.shape[-1]).to(y.dtype)
 
 
 def cross_entropy(y: Any, t: Any) -> Tensor:
     """−Σ t ln y, the mean over the samples (rows): y probabilities (N, C) or (C,), t probabilities of the same shape or class indices."""
     y = as_tensor(y)
     target = _targets(y, t)
-    return -where(target != 0, target * log(y), 0.0).sum() / _samples(y)  # type: ignore[no-any-return]
+    impossible = (target == 0) & (y == 0)  # 0 · ln 0 counts as 0
+    return -(target * log(where(impossible, 1.0, y))).sum() / _samples(y)
 
 
 def softmax_cross_entropy(y: Any, t: Any) -> Tensor:
     """cross_entropy(softmax(y), t) without overflow: y logits (N, C) or (C,), t class indices (N,) or probabilities (N, C)."""
     y = as_tensor(y)
-    return -(_targets(y, t) * functions.log_softmax(y, -1)).sum() / _samples(y)  # type: ignore[no-any-return]
+    return -(_targets(y, t) * functions.log_softmax(y, -1)).sum() / _samples(y)
 
 
 def mse_loss(y: Any, t: Any) -> Tensor:
@@ -279,7 +320,9 @@ def split(x: Any, axis: int, parts: Ints | None = None, num_output: int | None =
 
 
 def slice(x: Any, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Tensor:
-    """x[start:end:step] along the axes named (the first ones by default); bounds are cut to the axis, negative ones count from the end, steps may be negative."""
+    """x[start:end:step] along the axes named (the first ones by default); bounds are cut to the axis, negative ones count from the end,
+    steps may be negative.
+    """
     x = as_tensor(x)
     chosen = range(len(starts)) if axes is None else [axis_of(x.ndim, a, "slice") for a in axes]
     index = [builtins.slice(None)] * x.ndim
@@ -305,8 +348,10 @@ def tile(x: Any, repeats: Any) -> Tensor:
     counts = [int(n) for n in (repeats.tolist() if hasattr(repeats, "tolist") else [repeats] if isinstance(repeats, int) else repeats)]
     counts = [1] * (x.ndim - len(counts)) + counts
     full = (1,) * (len(counts) - x.ndim) + x.shape
-    spread = x.reshape([n for size in full for n in (1, size)]).broadcast_to([n for c, size in zip(counts, full, strict=True) for n in (c, size)])
-    return spread.reshape([c * size for c, size in zip(counts, full, strict=True)])  # type: ignore[no-any-return]
+    spread = x.reshape([n for size in full for n in (1, size)]).broadcast_to(
+        [n for c, size in zip(counts, full, strict=True) for n in (c, size)]
+    )
+    return spread.reshape([c * size for c, size in zip(counts, full, strict=True)])
 
 
 def nonzero(x: Any) -> Tensor:
@@ -326,7 +371,9 @@ def constant_of_shape(x: Any, value: Any = 0.0) -> Tensor:
 
 
 def onehot(axis: int, indices: Any, depth: Any, values: Any) -> Tensor:
-    """values[1] where an index stands for the place along a new axis of size `depth`, values[0] elsewhere. Indices in [−depth, depth − 1]; others give no values[1]."""
+    """values[1] where an index stands for the place along a new axis of size `depth`, values[0] elsewhere. Indices in [−depth, depth −
+    1]; others give no values[1].
+    """
     index, count = as_tensor(indices), int(as_tensor(depth).reshape(()).item())
     place = axis_of(index.ndim + 1, axis, "onehot")
     low, high = as_tensor(values).reshape(2)
@@ -373,7 +420,9 @@ def _odd_pads(x: Tensor, odd_padding: Ints, value: float = 0.0) -> Tensor:
 
 
 def conv2d(handle: ConvHandle, x: Any, W: Any, b: Any = None, odd_padding: Ints = (0, 0, 0, 0)) -> Tensor:
-    """x (N, C, H, W) convolved with W (O, C/group, K, L). odd_padding: further rows above, below and columns left, right that the handle's padding cannot express."""
+    """x (N, C, H, W) convolved with W (O, C/group, K, L). odd_padding: further rows above, below and columns left, right that the
+    handle's padding cannot express.
+    """
     return F.conv2d(_odd_pads(as_tensor(x), odd_padding), W, b, handle.stride, handle.padding, 1, handle.group)
 
 
@@ -386,7 +435,9 @@ def pooling_2d(handle: PoolingHandle, x: Any, odd_padding: Ints = (0, 0, 0, 0)) 
 
 
 def batchnorm_2d(handle: BatchNormHandle, x: Any, scale: Any, bias: Any, running_mean: Any, running_var: Any) -> Tensor:
-    """x (N, C, H, W) normalised by channel: by the batch's statistics while `autograd.training`, which move the running ones, else by the running ones."""
+    """x (N, C, H, W) normalised by channel: by the batch's statistics while `autograd.training`, which move the running ones, else by
+    the running ones.
+    """
     return F.batch_norm(x, running_mean, running_var, scale, bias, autograd.training, 1 - handle.momentum, handle.eps)
 
 
@@ -411,7 +462,9 @@ class Linear(layers.Linear):
 
 
 class Conv2d(layers.Conv2d):
-    """Convolution with normal weights of variance 2 / (inputs · kernel + outputs) and a bias of zeros, as SINGA begins. W and b are its parameters."""
+    """Convolution with normal weights of variance 2 / (inputs · kernel + outputs) and a bias of zeros, as SINGA begins. W and b are its
+    parameters.
+    """
 
     def __init__(
         self,
@@ -437,7 +490,9 @@ class Conv2d(layers.Conv2d):
 
 
 class BatchNorm2d(layers.BatchNorm2d):
-    """Batch normalisation that `autograd.training` switches. momentum is the share of the old running value (PyTorch's is that of the new one)."""
+    """Batch normalisation that `autograd.training` switches. momentum is the share of the old running value (PyTorch's is that of the
+    new one).
+    """
 
     def __init__(self, num_features: int, momentum: float = 0.9) -> None:
         super().__init__(num_features, momentum=1 - momentum)
@@ -471,14 +526,19 @@ Equal, Mul, SoftSign, SoftPlus, MeanSquareError, Pooling2d = equal, mul, softsig
 constantOfShape, reduceSum, reduceMean = constant_of_shape, reduce_sum, reduce_mean
 
 NAMES = (
-    "mean relu less clip identity matmul greater add_bias reshape prelu add equal elu selu softmax sum cross_entropy softmax_cross_entropy mse_loss flatten cat conv2d "
-    "batchnorm_2d pooling_2d tanh cos cosh acos acosh sin sinh asin asinh tan atan atanh sigmoid mul unsqueeze transpose abs exp leakyrelu sign pow softsign sqrt "
-    "softplus sub min log hardsigmoid squeeze div shape max _and _or _not _xor negative reciprocal gemm constant_of_shape dropout reduce_sum reduce_mean slice ceil "
+    "mean relu less clip identity matmul greater add_bias reshape prelu add equal elu selu softmax sum cross_entropy softmax_cross_entropy
+    mse_loss flatten cat conv2d "
+    "batchnorm_2d pooling_2d tanh cos cosh acos acosh sin sinh asin asinh tan atan atanh sigmoid mul unsqueeze transpose abs exp leakyrelu
+    sign pow softsign sqrt "
+    "softplus sub min log hardsigmoid squeeze div shape max _and _or _not _xor negative reciprocal gemm constant_of_shape dropout
+    reduce_sum reduce_mean slice ceil "
     "split gather tile nonzero cast onehot"
 ).split()
 """The 75 operators of SINGA's documentation, in its order."""
 __all__ = [
     *NAMES,
-    "AvgPool2d", "BatchNorm2d", "BatchNormHandle", "Conv2d", "ConvHandle", "CudnnBatchNormHandle", "CudnnConvHandle", "CudnnPoolingHandle", "Dropout", "Equal", "Layer",
-    "Linear", "MaxPool2d", "MeanSquareError", "Mul", "Pooling2d", "PoolingHandle", "SoftPlus", "SoftSign", "constantOfShape", "reduceMean", "reduceSum",
+    "AvgPool2d", "BatchNorm2d", "BatchNormHandle", "Conv2d", "ConvHandle", "CudnnBatchNormHandle", "CudnnConvHandle", "CudnnPoolingHandle",
+    "Dropout", "Equal", "Layer",
+    "Linear", "MaxPool2d", "MeanSquareError", "Mul", "Pooling2d", "PoolingHandle", "SoftPlus", "SoftSign", "constantOfShape", "reduceMean",
+    "reduceSum",
 ]  # fmt: skip

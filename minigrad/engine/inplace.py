@@ -119,9 +119,9 @@ def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def _fits(dtype: Any, target: Any) -> bool:
-    order = "b", "iu", "f", "c"
-    rank = lambda d: 2 if d.name == "bfloat16" else next(i for i, kinds in enumerate(order) if d.kind in kinds)
-    return bool(rank(dtype) <= rank(target))
+    order = ("b", "iu", "fV", "c")  # NumPy gives bfloat16 the kind "V"
+    rank, room = (next(i for i, kinds in enumerate(order) if d.kind in kinds) for d in (dtype, target))
+    return rank <= room
 
 
 def _move_retained(target: Tensor, node: Any) -> None:

@@ -153,9 +153,7 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
         arguments = [values[k] for k in positions[index]]
         if rule.keywords:
             params = node.params
-            c = rule.function(
-                g, *arguments, **{k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
-            )
+            c = rule.function(g, *arguments, **{k: params.get(k, index) for k in rule.keywords if k in params or k == "index"})
         else:
             c = rule.function(g, *arguments)
         if unbroadcast is not None and unbroadcast[index] is not None:

@@ -19,7 +19,8 @@ from .module import Layer, Module, ModuleList, Sequential, StateError
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
-    "GRU", "LSTM", "RNN", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "GRUCell", "HuberLoss", "KLDivLoss", "L1Loss", "LSTMCell", "Layer",
+    "GRU", "LSTM", "RNN", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "GRUCell", "HuberLoss", "KLDivLoss", "L1Loss", "LSTMCell",
+    "Layer",
     "MSELoss", "Module", "ModuleList", "MultiheadAttention", "NLLLoss", "Parameter", "RNNCell", "Sequential", "SmoothL1Loss", "StateError",
     "TransformerEncoderLayer", "attention", "functional", "init", "layers", "losses", "recurrent",
     *layers.__all__,

@@ -1,7 +1,10 @@
-"""Attention: each position asks all others, and takes their values in the proportion in which their keys answer. Parameter names and shapes are PyTorch's.
+"""Attention: each position asks all others, and takes their values in the proportion in which their keys answer. Parameter names and
+shapes are PyTorch's.
 
 Source: Vaswani et al. 2017.
 """
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 from .. import backend, functions
 from ..errors import ShapeError
-from ..tensor import Tensor
+from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
 from .layers import Dropout, LayerNorm, Linear, parameter
@@ -20,7 +23,15 @@ class MultiheadAttention(Module):
     """`num_heads` attentions side by side, each on embed_dim / num_heads features, and a linear map of their joined results."""
 
     def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, batch_first: bool = False, *, dtype: Any = None, device: Any = None
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        batch_first: bool = False,
+        *,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
         if num_heads < 1 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: num_heads={num_heads} must divide embed_dim={embed_dim}.")
@@ -42,19 +53,23 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """query (L, N, E), key and value (S, N, E); (N, L, E), (N, S, E) if batch_first; or without N. Returns the result in the query's layout, and the weights (N, L, S).
+        """query (L, N, E), key and value (S, N, E); (N, L, E), (N, S, E) if batch_first; or without N. Returns the result in the query's
+        layout, and the weights (N, L, S).
 
-        key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where attention is **forbidden**, or floating, added to the scores.
+        key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where attention is **forbidden**, or floating,
+        added to the scores.
         """
-        q, k, v = (functions.as_tensor(x) for x in (query, key, value))
+        q, k, v = (as_tensor(x) for x in (query, key, value))
         if q.ndim not in (2, 3) or not q.ndim == k.ndim == v.ndim or any(x.shape[-1] != self.embed_dim for x in (q, k, v)):
-            raise ShapeError(f"MultiheadAttention: needs query, key, value of width {self.embed_dim}, got shapes {q.shape}, {k.shape}, {v.shape}.")
+            raise ShapeError(
+                f"MultiheadAttention: needs query, key, value of width {self.embed_dim}, got shapes {q.shape}, {k.shape}, {v.shape}."
+            )
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask, which must be given too.")
         single = q.ndim == 2
         if single:
             q, k, v = (x.unsqueeze(0) for x in (q, k, v))
-            key_padding_mask = None if key_padding_mask is None else functions.as_tensor(key_padding_mask).unsqueeze(0)
+            key_padding_mask = None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
         elif not self.batch_first:
             q, k, v = (x.transpose(0, 1) for x in (q, k, v))
         e = self.embed_dim
@@ -92,8 +107,8 @@ def _mask(attn_mask: Any, key_padding_mask: Any, batch: int, heads: int, dtype: 
 
 def _added(mask: Any, dtype: Any) -> Tensor:
     """−∞ where a boolean mask forbids, 0 elsewhere; floating masks as they are."""
-    mask = functions.as_tensor(mask)
-    return functions.where(mask, -backend.inf, 0.0).to(dtype) if mask.dtype == backend.bool_ else mask  # type: ignore[no-any-return]
+    mask = as_tensor(mask)
+    return functions.where(mask, -backend.inf, 0.0).to(dtype) if mask.dtype == backend.bool_ else mask
 
 
 class TransformerEncoderLayer(Module):
@@ -124,12 +139,12 @@ class TransformerEncoderLayer(Module):
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
         """src in the layout of `MultiheadAttention`'s query; masks as there."""
-        x = functions.as_tensor(src)
+        x = as_tensor(src)
         attend = lambda y: self.dropout1(self.self_attn(y, y, y, src_key_padding_mask, need_weights=False, attn_mask=src_mask)[0])
         act = F.relu if self.activation == "relu" else F.gelu
         network = lambda y: self.dropout2(self.linear2(self.dropout(act(self.linear1(y)))))
         if self.norm_first:
             x = x + attend(self.norm1(x))
-            return x + network(self.norm2(x))  # type: ignore[no-any-return]
+            return x + network(self.norm2(x))
         x = self.norm1(x + attend(x))
-        return self.norm2(x + network(x))  # type: ignore[no-any-return]
+        return self.norm2(x + network(x))

@@ -1,8 +1,12 @@
 """The functions of neural networks, with PyTorch's names, arguments and conventions (`torch.nn.functional`).
 
-Most are one line of mathematics in the library's own operations, so their derivatives of every order follow. What needs more care for accuracy or speed (softmax,
-normalisation, convolution, pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the derivative that PyTorch takes.
+Most are one line of mathematics in the library's own operations, so their derivatives of every order follow. What needs more care for
+accuracy or speed (softmax,
+normalisation, convolution, pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the derivative that PyTorch
+takes.
 """
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
 
 from __future__ import annotations
 
@@ -194,7 +198,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     b = as_tensor(bias)
     if b.shape not in ((w.shape[0],), (1,), ()):
         raise ShapeError(f"linear: bias of shape {b.shape} does not fit weight of shape {w.shape}.")
-    return network.affine(x, w, b)  # type: ignore[no-any-return]
+    return network.affine(x, w, b)
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
@@ -202,11 +206,13 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     a, b, w = as_tensor(input1), as_tensor(input2), as_tensor(weight)
     left = matmul(a.reshape(*a.shape[:-1], 1, 1, a.shape[-1]), w)  # (…, outputs, 1, inputs2)
     y = (left.squeeze(-2) * b.reshape(*b.shape[:-1], 1, b.shape[-1])).sum(-1)
-    return y if bias is None else y + bias  # type: ignore[no-any-return]
+    return y if bias is None else y + bias
 
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
-    """Rows of `weight` (count, width) chosen by integers: (*input.shape, width). The row padding_idx gets no gradient. Raises IndexError out of range."""
+    """Rows of `weight` (count, width) chosen by integers: (*input.shape, width). The row padding_idx gets no gradient. Raises
+    IndexError out of range.
+    """
     index, w = as_tensor(input), as_tensor(weight)
     if index.dtype.kind not in "iu":
         raise DTypeError(f"embedding: indices must be integers, got {index.dtype}.")
@@ -237,7 +243,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
             raise ValueError("one_hot: give num_classes, there is no largest index among none.")
         num_classes = int(index.array.max()) + 1
     _check_range(index, num_classes, "one_hot", "class")
-    return (index.unsqueeze(-1) == arange(num_classes)).to(backend.int64)  # type: ignore[no-any-return]
+    return (index.unsqueeze(-1) == arange(num_classes)).to(backend.int64)
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -318,8 +324,10 @@ def batch_norm(
 ) -> Tensor:
     """(N, C, …) normalised over all axes but the channels'.
 
-    training: by the batch's mean and biased variance, while running ← (1 − momentum) running + momentum · batch, with the unbiased variance; else by the running
-    statistics, which are constants to the derivative. Raises ValueError when training with one value a channel, whose variance is not defined.
+    training: by the batch's mean and biased variance, while running ← (1 − momentum) running + momentum · batch, with the unbiased
+    variance; else by the running
+    statistics, which are constants to the derivative. Raises ValueError when training with one value a channel, whose variance is not
+    defined.
     """
     x = as_tensor(input)
     if x.ndim < 2:
@@ -336,7 +344,9 @@ def batch_norm(
     axes = (0, *range(2, x.ndim))
     count = math.prod(x.shape[a] for a in axes)
     if count <= 1:
-        raise ValueError(f"batch_norm: training needs more than one value a channel, input {x.shape} has {count}. Use a larger batch, or eval().")
+        raise ValueError(
+            f"batch_norm: training needs more than one value a channel, input {x.shape} has {count}. Use a larger batch, or eval()."
+        )
     for running, statistic in ((running_mean, _mean_of), (running_var, _variance_of)):
         if running is not None:
             overwrite_payload(running, (1 - momentum) * running.array + momentum * statistic(x.array, axes, count))
@@ -372,7 +382,7 @@ def _norm(x: Tensor, p: float, dim: int) -> Tensor:
         return abs(x).amax(dim, keepdim=True)
     total = (x * x if p == 2 else abs(x) ** p).sum(dim, keepdim=True)
     if p == 1:
-        return total  # type: ignore[no-any-return]
+        return total
     zero = total == 0
     safe = where(zero, 1.0, total)
     return where(zero, 0.0, sqrt(safe) if p == 2 else safe ** (1 / p))
@@ -380,13 +390,13 @@ def _norm(x: Tensor, p: float, dim: int) -> Tensor:
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 · x2 / (max(‖x1‖, ε) max(‖x2‖, ε)) along `dim`."""
-    return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)  # type: ignore[no-any-return]
+    return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
 
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """‖x1 − x2 + ε‖ₚ along the last axis."""
     distance = _norm(as_tensor(x1) - x2 + eps, p, -1)
-    return distance if keepdim else distance.squeeze(-1)  # type: ignore[no-any-return]
+    return distance if keepdim else distance.squeeze(-1)
 
 
 # -------------------------------------------------------------------------------------------------------------- convolution
@@ -404,7 +414,9 @@ def _each(value: Any, count: int, function: str, name: str, least: int = 0) -> t
     return numbers
 
 
-def _pairs(padding: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], function: str) -> tuple[tuple[int, int], ...]:
+def _pairs(
+    padding: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], function: str
+) -> tuple[tuple[int, int], ...]:
     """`padding` (a number, one an axis, "same", "valid") as zeros before and after each axis."""
     if padding == "valid":
         return ((0, 0),) * len(kernel)
@@ -423,7 +435,9 @@ def _convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: An
     if x.ndim == axes + 1:
         return _convolution(x.unsqueeze(0), w, b, stride, padding, dilation, groups, axes).squeeze(0)
     if x.ndim != axes + 2 or w.ndim != axes + 2:
-        raise ShapeError(f"{function}: input must have {axes + 2} dimensions (N, C, …) and weight as many, got shapes {x.shape} and {w.shape}.")
+        raise ShapeError(
+            f"{function}: input must have {axes + 2} dimensions (N, C, …) and weight as many, got shapes {x.shape} and {w.shape}."
+        )
     if groups < 1 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ShapeError(
             f"{function}: input of shape {x.shape} has {x.shape[1]} channels; weight of shape {w.shape} in {groups} groups needs {w.shape[1] * groups} "
@@ -444,7 +458,7 @@ def _with_channel_bias(y: Tensor, bias: Any, channels: int, function: str) -> Te
     b = as_tensor(bias)
     if b.shape != (channels,):
         raise ShapeError(f"{function}: bias must have shape ({channels},), got {b.shape}.")
-    return y + b.reshape(-1, *(1,) * (y.ndim - 2))  # type: ignore[no-any-return]
+    return y + b.reshape(-1, *(1,) * (y.ndim - 2))
 
 
 def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
@@ -467,7 +481,9 @@ def _transposed(x: Any, w: Any, b: Any, stride: Any, padding: Any, extra: Any, g
     if x.ndim == axes + 1:
         return _transposed(x.unsqueeze(0), w, b, stride, padding, extra, groups, dilation, axes).squeeze(0)
     if x.ndim != axes + 2 or w.ndim != axes + 2 or x.shape[1] != w.shape[0] or w.shape[0] % groups:
-        raise ShapeError(f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …) of shape {w.shape} in {groups} groups.")
+        raise ShapeError(
+            f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …) of shape {w.shape} in {groups} groups."
+        )
     steps, holes = _each(stride, axes, function, "stride", 1), _each(dilation, axes, function, "dilation", 1)
     cut, more = _each(padding, axes, function, "padding"), _each(extra, axes, function, "output_padding")
     if any(m >= max(s, d) for m, s, d in zip(more, steps, holes, strict=True)):
@@ -487,14 +503,30 @@ def _transposed(x: Any, w: Any, b: Any, stride: Any, padding: Any, extra: Any, g
 
 
 def conv_transpose1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of conv1d as a linear map: input (N, C, L), weight (C, O/groups, K): (N, O, (L − 1) stride − 2 padding + dilation (K − 1) + output_padding + 1)."""
+    """The transpose of conv1d as a linear map: input (N, C, L), weight (C, O/groups, K): (N, O, (L − 1) stride − 2 padding + dilation
+    (K − 1) + output_padding + 1).
+    """
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
 def conv_transpose2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
 ) -> Tensor:
     """The transpose of conv2d as a linear map: input (N, C, H, W), weight (C, O/groups, K, L)."""
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
@@ -526,7 +558,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     for i, shift in enumerate(shifts):
         part = unwindow(parts[:, :, i], index=(slice(None), slice(None), *shift), shape=padded)
         total = part if total is None else total + part
-    return total[(..., *(slice(p, p + n) for n, p in zip(size, around, strict=True)))]  # type: ignore[no-any-return]
+    return total[(..., *(slice(p, p + n) for n, p in zip(size, around, strict=True)))]
 
 
 def _under_windows(
@@ -582,7 +614,13 @@ def _max_pooled(x: Any, setup: list[dict[str, Any]], return_indices: bool) -> An
 
 
 def max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     """Largest element of each window of (N, C, L) or (C, L); the first of equals gets the derivative. return_indices: its place too."""
     x = as_tensor(input)
@@ -590,7 +628,13 @@ def max_pool1d(
 
 
 def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     """Largest element of each window of (N, C, H, W) or (C, H, W); stride is kernel_size by default; padding never wins.
 
@@ -600,9 +644,7 @@ def max_pool2d(
     return _max_pooled(x, _pool_setup(x, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"), return_indices)
 
 
-def _avg_pooled(
-    x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, override: int | None, axes: int
-) -> Tensor:
+def _avg_pooled(x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, override: int | None, axes: int) -> Tensor:
     x = as_tensor(x)
     if override == 0:
         raise ValueError(f"avg_pool{axes}d: divisor_override must not be zero.")
@@ -621,10 +663,12 @@ def _avg_pooled(
         else:
             x = x / functions.tensor(counts, dtype=x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
     divisor = divisor if override is None else override
-    return x / divisor if divisor != 1 else x  # type: ignore[no-any-return]
+    return x / divisor if divisor != 1 else x
 
 
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Tensor:
     """Mean of each window of (N, C, L) or (C, L)."""
     return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
@@ -650,7 +694,7 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
     wanted = (output_size,) * axes if isinstance(output_size, int) or output_size is None else tuple(output_size)
     for i in reversed(range(axes)):
         axis = x.ndim - axes + i
-        n, m = x.shape[axis], x.shape[axis] if wanted[i] is None else int(wanted[i])
+        n, m = x.shape[axis], x.shape[axis] if wanted[i] is None else int(wanted[i] or 0)
         if n == m:
             continue
         if n % m == 0:
@@ -662,11 +706,11 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
 
 
 def _max_part(x: Tensor, axis: int, size: int) -> Tensor:
-    return windows.window_max(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))  # type: ignore[no-any-return]
+    return windows.window_max(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))
 
 
 def _mean_part(x: Tensor, axis: int, size: int) -> Tensor:
-    return windows.window_sum(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0)) / size  # type: ignore[no-any-return]
+    return windows.window_sum(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0)) / size
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
@@ -693,7 +737,8 @@ def adaptive_max_pool2d(input: Any, output_size: Any) -> Tensor:
 
 
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Elements added at the ends of axes: `pad` is (before last axis, after last axis, before the axis before it, …); negative numbers cut off.
+    """Elements added at the ends of axes: `pad` is (before last axis, after last axis, before the axis before it, …); negative numbers cut
+    off.
 
     mode: "constant" (of `value`, 0 by default), "reflect" (mirrored without repeating the edge), "replicate" (the edge), "circular".
     """
@@ -717,7 +762,7 @@ def _filled_ends(x: Tensor, axis: int, before: int, after: int, value: float) ->
     if not before and not after:
         return x
     if not value:
-        return pad_axis(x, axis=axis, before=before, after=after)  # type: ignore[no-any-return]
+        return pad_axis(x, axis=axis, before=before, after=after)
     ends = [functions.full((*x.shape[:axis], n, *x.shape[axis + 1 :]), value, dtype=x.dtype) for n in (before, after)]
     return cat([ends[0], x, ends[1]], axis)
 
@@ -739,7 +784,9 @@ def _mirrored(n: int, before: int, after: int, mode: str) -> list[int]:
 
 
 def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> Tensor:
-    """(N, C, *S) resized by repeating or skipping elements: output i shows element ⌊i · in/out⌋ ("nearest") or ⌊(i + ½) in/out⌋ ("nearest-exact")."""
+    """(N, C, *S) resized by repeating or skipping elements: output i shows element ⌊i · in/out⌋ ("nearest") or ⌊(i + ½) in/out⌋
+    ("nearest-exact").
+    """
     x = as_tensor(input)
     axes = x.ndim - 2
     if mode not in ("nearest", "nearest-exact"):
@@ -765,7 +812,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """(N, C r², H, W) to (N, C, H r, W r): channels become pixels."""
     x, r = as_tensor(input), upscale_factor
     n, c, h, w = x.shape
-    return x.reshape(n, c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3).reshape(n, c // r**2, h * r, w * r)  # type: ignore[no-any-return]
+    return x.reshape(n, c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3).reshape(n, c // r**2, h * r, w * r)
 
 
 # ------------------------------------------------------------------------------------------------------------------- losses
@@ -773,9 +820,9 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 
 def _reduce(loss: Tensor, reduction: str, function: str) -> Tensor:
     if reduction == "mean":
-        return loss.mean()  # type: ignore[no-any-return]
+        return loss.mean()
     if reduction == "sum":
-        return loss.sum()  # type: ignore[no-any-return]
+        return loss.sum()
     if reduction == "none":
         return loss
     raise ValueError(f'{function}: reduction must be "mean", "sum" or "none", got {reduction!r}.')
@@ -826,7 +873,9 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     """−t ln x − (1 − t) ln(1 − x) for probabilities x in [0, 1]; logarithms are not below −100. Raises RuntimeError outside [0, 1]."""
     x, t = _pair(input, target, "binary_cross_entropy")
     if x.numel() and not hasattr(type(x.array), "__minigrad_apply__") and not bool(((x.array >= 0) & (x.array <= 1)).all()):
-        raise RuntimeError("binary_cross_entropy: all elements of input must lie in [0, 1]. Use binary_cross_entropy_with_logits for other numbers.")
+        raise RuntimeError(
+            "binary_cross_entropy: all elements of input must lie in [0, 1]. Use binary_cross_entropy_with_logits for other numbers."
+        )
     loss = network.binary_cross_entropy(x, t)
     return _reduce(loss if weight is None else loss * weight, reduction, "binary_cross_entropy")
 
@@ -842,7 +891,9 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """t (ln t − x) for log-probabilities x; reduction "batchmean" divides the sum by the batch's size, which is the mathematical definition."""
+    """t (ln t − x) for log-probabilities x; reduction "batchmean" divides the sum by the batch's size, which is the mathematical
+    definition.
+    """
     x, t = as_tensor(input), as_tensor(target)
     if log_target:
         loss = exp(t) * (t - x)
@@ -857,7 +908,8 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
 def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """−weight[t] · x[t] for log-probabilities x of shape (N, C, …) (or (C,)) and class indices t of shape (N, …) (or ()).
 
-    "mean" divides by the sum of the weights that count; targets equal to ignore_index do not (all of them ignored gives NaN). Raises IndexError for other classes.
+    "mean" divides by the sum of the weights that count; targets equal to ignore_index do not (all of them ignored gives NaN). Raises
+    IndexError for other classes.
     """
     x, t = as_tensor(input), as_tensor(target)
     picked, weights = _picked_classes(x, t, weight, ignore_index, "nll_loss")
@@ -870,7 +922,9 @@ def _picked_classes(x: Tensor, t: Tensor, weight: Any, ignore_index: int, functi
     if x.ndim == 0 or t.shape != x.shape[:axis] + x.shape[axis + 1 :]:
         raise ShapeError(f"{function}: target of shape {t.shape} does not fit input of shape {x.shape} with classes in dimension {axis}.")
     if t.dtype.kind not in "iu":
-        raise DTypeError(f"{function}: class indices must be integers, got {t.dtype}. For one probability a class, give target the shape of input.")
+        raise DTypeError(
+            f"{function}: class indices must be integers, got {t.dtype}. For one probability a class, give target the shape of input."
+        )
     classes = x.shape[axis]
     counts = t != ignore_index
     index = where(counts, t, 0)
@@ -892,8 +946,10 @@ def cross_entropy(
 ) -> Tensor:
     """−Σ_c weight[c] t[c] ln softmax(x)[c] for logits x of shape (N, C, …) or (C,).
 
-    target: class indices of shape (N, …), or probabilities of the shape of x. label_smoothing ε replaces t by (1 − ε) t + ε / C. "mean" divides by the sum of
-    the weights of the target classes (class indices) or by the number of samples (probabilities). Raises IndexError for a class out of range.
+    target: class indices of shape (N, …), or probabilities of the shape of x. label_smoothing ε replaces t by (1 − ε) t + ε / C. "mean"
+    divides by the sum of
+    the weights of the target classes (class indices) or by the number of samples (probabilities). Raises IndexError for a class out of
+    range.
     """
     x, t = as_tensor(input), as_tensor(target)
     axis = 1 if x.ndim > 1 else 0
@@ -944,7 +1000,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(Q Kᵀ / √width + mask) V: query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V).
 
-    attn_mask: boolean (True takes part) or floating (added), broadcastable to (…, L, S); is_causal: position i sees no later one. A row that sees nothing gives 0.
+    attn_mask: boolean (True takes part) or floating (added), broadcastable to (…, L, S); is_causal: position i sees no later one. A row
+    that sees nothing gives 0.
     """
     q, k, v = as_tensor(query), as_tensor(key), as_tensor(value)
     if is_causal and attn_mask is not None:
@@ -965,13 +1022,14 @@ def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
     if mask is None:
         return softmax(scores, -1)
     mask = as_tensor(mask)
-    if mask.dtype == backend.bool_:
-        scores = where(mask, scores, -math.inf)
-    else:
-        scores = scores + mask
+    scores = where(mask, scores, -math.inf) if mask.dtype == backend.bool_ else scores + mask
     seen = (scores.detach() != -math.inf).any(-1, keepdim=True)
     return where(seen, softmax(where(seen, scores, 0.0), -1), 0.0)
 
 
-__all__ = [name for name, value in list(globals().items()) if callable(value) and not name.startswith("_") and getattr(value, "__module__", "") == __name__]
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if callable(value) and not name.startswith("_") and getattr(value, "__module__", "") == __name__
+]
 __all__ += ["logsumexp", "relu", "sigmoid", "tanh"]

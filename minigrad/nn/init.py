@@ -1,6 +1,7 @@
 """How parameters begin: numbers whose size keeps the variance of activations and gradients alike through the layers.
 
-For a layer that sums n inputs, weights of variance 1/n keep the variance forward, and 1/(number of outputs) keeps it backward. Xavier's compromise is 2/(n_in + n_out);
+For a layer that sums n inputs, weights of variance 1/n keep the variance forward, and 1/(number of outputs) keeps it backward. Xavier's
+compromise is 2/(n_in + n_out);
 Kaiming's 2/n_in makes up for a ReLU, which drops half. All functions fill a tensor in place, outside the graph, and return it.
 Sources: Glorot & Bengio 2010; He et al. 2015; Saxe et al. 2014 (`orthogonal_`).
 """
@@ -73,10 +74,21 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much an activation shrinks a standard deviation, inverted: √2 for "relu", 5/3 for "tanh", √(2 / (1 + slope²)) for "leaky_relu"."""
+    """By how much an activation shrinks a standard deviation, inverted: √2 for "relu", 5/3 for "tanh", √(2 / (1 + slope²)) for
+    "leaky_relu".
+    """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {"linear": 1.0, "identity": 1.0, "conv1d": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
+    gains = {
+        "linear": 1.0,
+        "identity": 1.0,
+        "conv1d": 1.0,
+        "conv2d": 1.0,
+        "sigmoid": 1.0,
+        "tanh": 5 / 3,
+        "relu": math.sqrt(2),
+        "selu": 0.75,
+    }
     if nonlinearity not in gains:
         raise ValueError(f"calculate_gain: unknown nonlinearity {nonlinearity!r}; known are {', '.join(sorted([*gains, 'leaky_relu']))}.")
     return gains[nonlinearity]

@@ -1,7 +1,10 @@
-"""Layers: functions of `functional` together with their parameters and settings. Names, arguments, parameter names and initialisation are PyTorch's.
+"""Layers: functions of `functional` together with their parameters and settings. Names, arguments, parameter names and initialisation are
+PyTorch's.
 
 `Linear` also takes Autogradlib's `in_dim=`, `out_dim=`, and `init="xavier"`.
 """
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
-from ..tensor import Tensor, make_leaf
+from ..errors import ShapeError
+from ..tensor import Tensor, as_tensor, make_leaf
 from . import functional as F
 from . import init
 from .module import Module
@@ -39,7 +43,8 @@ def _shown(settings: dict[str, Any]) -> str:
 class Linear(Module):
     """x Wᵀ + b with weight (out_dim, in_dim) and bias (out_dim,).
 
-    init: "kaiming" (PyTorch's: both uniform within 1/√in_dim) or "xavier" (weight Xavier-uniform, bias zero). in_features, out_features: PyTorch's names of in_dim, out_dim.
+    init: "kaiming" (PyTorch's: both uniform within 1/√in_dim) or "xavier" (weight Xavier-uniform, bias zero). in_features, out_features:
+    PyTorch's names of in_dim, out_dim.
     """
 
     def __init__(
@@ -94,7 +99,9 @@ def _reset(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
 class Bilinear(Module):
     """y[o] = x1ᵀ W[o] x2 + b[o]."""
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None
+    ) -> None:
         self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
         self.bias = parameter(out_features, dtype=dtype, device=device) if bias else None
         _reset(self.weight, self.bias, in1_features)
@@ -118,9 +125,13 @@ class Identity(Module):
 
 
 class Embedding(Module):
-    """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by integers. Row padding_idx is zero and gets no gradient."""
+    """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by integers. Row padding_idx is zero and
+    gets no gradient.
+    """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, dtype: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, dtype: Any = None, device: Any = None
+    ) -> None:
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
         init.normal_(self.weight)
@@ -179,7 +190,7 @@ class _Conv(Module):
         _reset(self.weight, self.bias, math.prod(self.weight.shape[1:]))
 
     def forward(self, x: Any) -> Tensor:
-        padding = self.padding
+        padding: Any = self.padding
         if self.padding_mode != "zeros":
             pairs = F._pairs(padding, self.kernel_size, self.stride, self.dilation, type(self).__name__)
             x, padding = F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode), 0
@@ -270,14 +281,22 @@ class Fold(Module):
 
 class _Pool(Module):
     def extra_repr(self) -> str:
-        return _shown({k: v for k, v in vars(self).items() if k in ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "count_include_pad")})
+        return _shown(
+            {k: v for k, v in vars(self).items() if k in ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "count_include_pad")}
+        )
 
 
 class _MaxPool(_Pool):
     function: Callable[..., Any]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
     ) -> None:
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
         self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
@@ -373,6 +392,9 @@ class AdaptiveMaxPool2d(_Adaptive):
 
 class _BatchNorm(Module):
     dims: tuple[int, ...] = (2, 3)
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
 
     def __init__(
         self,
@@ -397,9 +419,9 @@ class _BatchNorm(Module):
 
     def normalized(self, x: Any, training: bool) -> Tensor:
         """By the batch's statistics when training, else by the running ones. Raises ShapeError for other numbers of dimensions."""
-        x = functions.as_tensor(x)
+        x = as_tensor(x)
         if x.ndim not in self.dims or x.shape[1] != self.num_features:
-            raise F.ShapeError(
+            raise ShapeError(
                 f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions with {self.num_features} channels, got shape {x.shape}."
             )
         momentum = self.momentum
@@ -425,10 +447,19 @@ class BatchNorm2d(_BatchNorm):
 
 
 class LayerNorm(Module):
-    """Normalisation over the last axes, whose sizes are normalized_shape, with a weight (ones at first) and a bias (zeros) for each element."""
+    """Normalisation over the last axes, whose sizes are normalized_shape, with a weight (ones at first) and a bias (zeros) for each
+    element.
+    """
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, *, dtype: Any = None, device: Any = None
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps = eps
@@ -445,7 +476,9 @@ class LayerNorm(Module):
 class GroupNorm(Module):
     """Normalisation over groups of channels, with a weight and a bias for each channel."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = None, device: Any = None
+    ) -> None:
         if num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}.")
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
@@ -508,7 +541,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, x: Any) -> Tensor:
-        x = functions.as_tensor(x)
+        x = as_tensor(x)
         axis = functions.axis_of(x.ndim, self.dim, "Unflatten")
         return functions.reshape(x, *x.shape[:axis], *self.unflattened_size, *x.shape[axis + 1 :])
 
@@ -545,7 +578,9 @@ def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("inplace", None)
             if len(args) > len(settings) or set(kwargs) - set(settings):
-                raise TypeError(f"{name} takes {', '.join(settings) or 'no arguments'}; got {len(args)} positional arguments and {sorted(kwargs)}.")
+                raise TypeError(
+                    f"{name} takes {', '.join(settings) or 'no arguments'}; got {len(args)} positional arguments and {sorted(kwargs)}."
+                )
             given = {**settings, **dict(zip(settings, args, strict=False)), **kwargs}
             for setting, value in given.items():
                 setattr(self, setting, value)
@@ -596,5 +631,7 @@ LogSoftmax = _activation("LogSoftmax", F.log_softmax, dim=-1)
 Softmin = _activation("Softmin", F.softmin, dim=-1)
 GLU = _activation("GLU", F.glu, dim=-1)
 
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")]
+__all__ = [
+    name for name, value in list(globals().items()) if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
+]
 __all__.remove("Module")

@@ -1,4 +1,6 @@
-"""Losses as modules: `CrossEntropyLoss(label_smoothing=0.1)(logits, targets)` is `functional.cross_entropy(logits, targets, label_smoothing=0.1)`."""
+"""Losses as modules: `CrossEntropyLoss(label_smoothing=0.1)(logits, targets)` is `functional.cross_entropy(logits, targets,
+label_smoothing=0.1)`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from .module import Module
 
 
 class _Loss(Module):
-    """Keeps the settings of a loss function. `settings`: its keyword arguments with their default values; tensors among them belong to the state."""
+    """Keeps the settings of a loss function. `settings`: its keyword arguments with their default values; tensors among them belong to
+    the state.
+    """
 
     function: Callable[..., Tensor]
     settings: dict[str, Any]
@@ -19,7 +23,9 @@ class _Loss(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         unknown = set(kwargs) - set(self.settings)
         if unknown or len(args) > len(self.settings):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(self.settings)}; got {len(args)} positional arguments and {sorted(kwargs)}.")
+            raise TypeError(
+                f"{type(self).__name__} takes {', '.join(self.settings)}; got {len(args)} positional arguments and {sorted(kwargs)}."
+            )
         given = {**self.settings, **dict(zip(self.settings, args, strict=False)), **kwargs}
         if given["reduction"] not in ("mean", "sum", "none", "batchmean"):
             raise ValueError(f'{type(self).__name__}: reduction must be "mean", "sum" or "none", got {given["reduction"]!r}.')
@@ -33,7 +39,9 @@ class _Loss(Module):
         return type(self).function(input, target, **{name: getattr(self, name) for name in self.settings})
 
     def extra_repr(self) -> str:
-        changed = {k: getattr(self, k) for k, usual in self.settings.items() if isinstance(getattr(self, k), Tensor) or getattr(self, k) != usual}
+        changed = {
+            k: getattr(self, k) for k, usual in self.settings.items() if isinstance(getattr(self, k), Tensor) or getattr(self, k) != usual
+        }
         return ", ".join(f"{k}={'…' if isinstance(v, Tensor) else repr(v)}" for k, v in changed.items())
 
 

@@ -126,7 +126,7 @@ class Module:
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Freeze or thaw all parameters; frozen ones stay parameters. Returns the module."""
         for module in self.modules():
-            for name, value in module._members():
+            for name, value in list(module._members()):
                 if isinstance(value, Tensor) and module._is_parameter(name, value):
                     value.requires_grad_(requires_grad)
                     module._frozen = module._frozen - {id(value)} if requires_grad else module._frozen | {id(value)}
@@ -138,8 +138,8 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients (or fill them with zeros)."""
         for p in self.parameters():
-            if set_to_none or p.grad is None:
-                p.grad = None
+            if set_to_none or p._grad is None:
+                p._grad = None
             else:
                 p.grad.detach_()
                 p.grad.zero_()

@@ -1,4 +1,5 @@
-"""Recurrent layers: the same small network applied along a sequence, its output fed back as state. Formulas and parameter names are PyTorch's.
+"""Recurrent layers: the same small network applied along a sequence, its output fed back as state. Formulas and parameter names are
+PyTorch's.
 
     RNN    h ← tanh(W x + b + U h + c)
     LSTM   i, f, g, o = the quarters of W x + b + U h + c;   c ← σ(f) c + σ(i) tanh(g);   h ← σ(o) tanh(c)
@@ -6,6 +7,8 @@
 
 The part W x + b does not depend on the state, so it is computed for all steps at once.
 """
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from typing import Any
 from .. import functions
 from ..errors import ShapeError
 from ..functions import cat, sigmoid, stack, tanh
-from ..tensor import Tensor
+from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
 from .layers import parameter
@@ -48,7 +51,9 @@ def _gru_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> 
 
 
 class _Recurrent(Module):
-    """What the three share: layers, directions, initial state. `gates`: how many times hidden_size rows the matrices have; `states`: tensors of a state."""
+    """What the three share: layers, directions, initial state. `gates`: how many times hidden_size rows the matrices have; `states`:
+    tensors of a state.
+    """
 
     gates = 1
     states = 1
@@ -87,10 +92,14 @@ class _Recurrent(Module):
         raise NotImplementedError
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
-        """input (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size): the outputs of all steps, and the last state of each layer and direction."""
-        x = functions.as_tensor(input)
+        """input (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size): the outputs of all steps, and the last state
+        of each layer and direction.
+        """
+        x = as_tensor(input)
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
-            raise ShapeError(f"{type(self).__name__}: input must be (L, N, {self.input_size}) or (L, {self.input_size}), got shape {x.shape}.")
+            raise ShapeError(
+                f"{type(self).__name__}: input must be (L, N, {self.input_size}) or (L, {self.input_size}), got shape {x.shape}."
+            )
         single = x.ndim == 2
         if single:
             x = x.unsqueeze(1)
@@ -118,10 +127,12 @@ class _Recurrent(Module):
         shape = (self.num_layers * (1 + self.bidirectional), x.shape[1], self.hidden_size)
         if hx is None:
             return [functions.zeros(shape, dtype=x.dtype) for _ in range(self.states)]
-        given = [functions.as_tensor(s) for s in ((hx,) if self.states == 1 else hx)]
+        given = [as_tensor(s) for s in ((hx,) if self.states == 1 else hx)]
         given = [s.unsqueeze(1) if single else s for s in given]
         if len(given) != self.states or any(s.shape != shape for s in given):
-            raise ShapeError(f"{type(self).__name__}: the state must be {self.states} tensor(s) of shape {shape}, got {[s.shape for s in given]}.")
+            raise ShapeError(
+                f"{type(self).__name__}: the state must be {self.states} tensor(s) of shape {shape}, got {[s.shape for s in given]}."
+            )
         return given
 
     def _run(self, x: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
@@ -192,7 +203,7 @@ class _Cell(Module):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""
-        x = functions.as_tensor(input)
+        x = as_tensor(input)
         count = 2 if isinstance(self, LSTMCell) else 1
         zeros = functions.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
         state = (zeros,) * count if hx is None else (hx,) if count == 1 else tuple(hx)

@@ -1,6 +1,7 @@
 """What neural networks do all the time, each as one operation because it is more accurate or faster than its parts.
 
-softmax and its logarithm subtract the largest element first, so no exponential overflows; `standardize` has a symmetric Jacobian, so that one rule serves both
+softmax and its logarithm subtract the largest element first, so no exponential overflows; `standardize` has a symmetric Jacobian, so that
+one rule serves both
 modes; `affine` is the layer x Wᵀ + b. Axes are non-negative; functional.py sees to that.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 
 from ..backend import silently, use_random
 from ..primitive import constant, elementwise, primitive
-from .elementwise import clamp, exp, log, log1p, maximum, rsqrt
+from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
 from .reduce import mean, sum_
 from .shape import broadcast_to, reshape, sum_to
@@ -139,11 +140,13 @@ binary_cross_entropy = elementwise(
     "binary_cross_entropy",
     lambda xp, p, t: (t - 1) * _bounded_log(xp, xp.log1p, -p) - t * _bounded_log(xp, xp.log, p),
     lambda g, p, t: g * (p - t) / maximum(p * (1 - p), 1e-12),
-    lambda g, p: g * (clamp(log1p(-p), low=-100.0, high=None) - clamp(log(p), low=-100.0, high=None)),
+    lambda g, p: g * (log1p(-p) - log(p)),
     promote="float",
     real_only=True,
 )
-"""−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs 100, not infinity (PyTorch's bounds)."""
+"""−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs 100, not infinity (PyTorch's
+bounds).
+"""
 
 
 def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:

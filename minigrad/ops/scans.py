@@ -49,7 +49,8 @@ cumsum = linear(
 
 
 def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
-    out = b.copy()
+    out = xp.zeros(xp.broadcast(a, b).shape, b.dtype)  # of one shape, but for batch axes that only one of them has
+    out[...] = b
     before = (slice(None),) * axis
     for k in range(1, b.shape[axis]):
         out[(*before, k)] += a[(*before, k)] * out[(*before, k - 1)]

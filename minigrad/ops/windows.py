@@ -4,13 +4,17 @@ Convolution (as everywhere in machine learning, the kernel is not flipped) is bi
 
     out[n, o, p] = Σ_c Σ_k  x[n, c, p·stride + k·dilation − before] · w[o, c, k]
 
-Pair it with a cotangent g and the number T(x, w, g) = ⟨g, out⟩ is linear in each of the three. The gradients of T by its arguments are the three operations below, and so
+Pair it with a cotangent g and the number T(x, w, g) = ⟨g, out⟩ is linear in each of the three. The gradients of T by its arguments are the
+three operations below, and so
 each one's transposes are the other two: nothing else is needed, for derivatives of any order.
 
-Pooling works along one axis at a time (`functional` composes axes, the last one first): the maximum of a window is the maximum of its rows' maxima, its sum the sum of
-their sums. Among equal maxima the first in row-major order gets the derivative, because the first of the rows wins and in it the first of the columns.
+Pooling works along one axis at a time (`functional` composes axes, the last one first): the maximum of a window is the maximum of its
+rows' maxima, its sum the sum of
+their sums. Among equal maxima the first in row-major order gets the derivative, because the first of the rows wins and in it the first of
+the columns.
 
-Sources: "A guide to convolution arithmetic" (Dumoulin & Visin 2016) for the sizes; the flat, shifted-product form of convolution follows Anderson et al. 2017 (kn2row).
+Sources: "A guide to convolution arithmetic" (Dumoulin & Visin 2016) for the sizes; the flat, shifted-product form of convolution follows
+Anderson et al. 2017 (kn2row).
 """
 
 from __future__ import annotations
@@ -107,8 +111,10 @@ def _convolve_weight(xp: Any, x: Any, g: Any, *, stride: Sizes, padding: Pairs, 
 
 
 # ----------------------------------------------------------------------------- the same for stride 1, on the flattened padded image
-# Laid out flat, moving a window by one position is moving a pointer by one element. So a position k of the kernel contributes the product of the matrix w[:, :, k] with
-# the whole image shifted by a fixed distance, and no window is ever copied. At the ends of rows the products compute numbers that nobody reads. The positions along
+# Laid out flat, moving a window by one position is moving a pointer by one element. So a position k of the kernel contributes the product
+# of the matrix w[:, :, k] with
+# the whole image shifted by a fixed distance, and no window is ever copied. At the ends of rows the products compute numbers that nobody
+# reads. The positions along
 # the last axis are stacked once, which makes fewer and larger products. Blocks of samples go together as far as the cache allows.
 
 
@@ -129,7 +135,9 @@ def _blocks(count: int, elements: int) -> Iterator[slice]:
 
 
 def _flat_rows(xp: Any, x: Any, kernel: int, dilation: int, padding: Pairs) -> Any:
-    """A block of samples, flat and channel by channel, once for each position along the kernel's last axis: (kernel · C, samples · padded size)."""
+    """A block of samples, flat and channel by channel, once for each position along the kernel's last axis: (kernel · C, samples ·
+    padded size).
+    """
     n, channels, *size = x.shape
     if any(p < 0 for pair in padding for p in pair):  # cut off what lies outside
         x = x[(..., *(slice(max(0, -a), s - max(0, -b)) for s, (a, b) in zip(size, padding, strict=True)))]
@@ -167,7 +175,9 @@ def _flat_convolve(xp: Any, x: Any, w: Any, padding: Pairs, dilation: Sizes, cou
 
 
 def _flat_convolve_input(xp: Any, g: Any, w: Any, padding: Pairs, dilation: Sizes, size: Sizes) -> Any:
-    """The transpose of a convolution with stride 1 is the convolution with the kernel turned round, and with the channels' roles exchanged."""
+    """The transpose of a convolution with stride 1 is the convolution with the kernel turned round, and with the channels' roles
+    exchanged.
+    """
     turned = w.transpose((1, 0, *range(2, w.ndim)))[(..., *(slice(None, None, -1),) * len(size))]
     reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
     around = tuple((r - before, n - c + before) for r, (before, _), n, c in zip(reach, padding, size, g.shape[2:], strict=True))
@@ -239,6 +249,11 @@ def _overlaps(n: int, axis: int, size: int, stride: int, dilation: int, padding:
             yield (*whole, slice(first, last)), (*whole, slice(start, start + (last - first - 1) * stride + 1, stride))
 
 
+def _tiles(shape: Sizes, axis: int) -> Iterator[slice]:
+    """Parts of the first axis that fit the cache together with what is made of them; one part where that axis itself is pooled."""
+    return iter((slice(None),)) if axis == 0 else _blocks(shape[0], 4 * math.prod(shape[1:]))
+
+
 def _pooled_shape(x: Any, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Sizes:
     return (*x.shape[:axis], window_count(x.shape[axis], size, stride, padding, dilation), *x.shape[axis + 1 :])
 
@@ -250,35 +265,44 @@ def _lowest(dtype: Any) -> Any:
 def _window_max(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
     y = xp.zeros(_pooled_shape(x, axis, size, stride, dilation, padding), x.dtype)
     y[...] = _lowest(x.dtype)
-    for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
-        part = y[windows]
-        xp.maximum(part, x[elements], out=part)
+    for tile in _tiles(x.shape, axis):
+        for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
+            part = y[tile][windows]
+            xp.maximum(part, x[tile][elements], out=part)
     return y
 
 
 def _first_hits(
     xp: Any, x: Any, m: Any, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]
 ) -> Iterator[tuple[Any, Any, Any]]:
-    """As `_overlaps`, with a third item: in which windows that element is the first that equals the maximum (NaN counts as equal to NaN)."""
+    """As `_overlaps`, with a third item: in which windows that element is the first that equals the maximum (NaN counts as equal to
+    NaN).
+    """
     free = xp.ones(m.shape, "bool")
     for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
         here, best, open_ = x[elements], m[windows], free[windows]
-        hit = ((here == best) | ((here != here) & (best != best))) & open_
+        hit = (
+            (here >= best) | (here != here)
+        ) & open_  # nothing in the window is larger than its maximum, and only NaN differs from itself
         open_ ^= hit
         yield windows, elements, hit
 
 
 def _max_pull(xp: Any, g: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
     out = xp.zeros(x.shape, g.dtype)
-    for windows, elements, hit in _first_hits(xp, x, m, axis, size, stride, dilation, padding):
-        out[elements] += xp.where(hit, g[windows], 0)
+    for tile in _tiles(x.shape, axis):
+        for windows, elements, hit in _first_hits(xp, x[tile], m[tile], axis, size, stride, dilation, padding):
+            part = out[tile][elements]
+            part += xp.where(hit, g[tile][windows], 0)
     return out
 
 
 def _max_push(xp: Any, t: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
     out = xp.zeros(m.shape, t.dtype)
-    for windows, elements, hit in _first_hits(xp, x, m, axis, size, stride, dilation, padding):
-        out[windows] += xp.where(hit, t[elements], 0)
+    for tile in _tiles(x.shape, axis):
+        for windows, elements, hit in _first_hits(xp, x[tile], m[tile], axis, size, stride, dilation, padding):
+            part = out[tile][windows]
+            part += xp.where(hit, t[tile][elements], 0)
     return out
 
 
@@ -341,15 +365,19 @@ window_max_push = primitive(
 
 def _window_sum(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
     y = xp.zeros(_pooled_shape(x, axis, size, stride, dilation, padding), x.dtype)
-    for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
-        y[windows] += x[elements]
+    for tile in _tiles(x.shape, axis):
+        for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
+            part = y[tile][windows]
+            part += x[tile][elements]
     return y
 
 
 def _window_spread(xp: Any, g: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], length: int) -> Any:
     out = xp.zeros((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype)
-    for windows, elements in _overlaps(length, axis, size, stride, dilation, padding):
-        out[elements] += g[windows]
+    for tile in _tiles(out.shape, axis):
+        for windows, elements in _overlaps(length, axis, size, stride, dilation, padding):
+            part = out[tile][elements]
+            part += g[tile][windows]
     return out
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import Array
+from ..backend import Array, owned_array
 from .optimizer import Group, Optimizer, buffer, checked
 
 _not_negative = lambda v: v >= 0
-_share = lambda v: 0 <= v < 1
+
+
+def _share(v: Any) -> bool:
+    return bool(0 <= v < 1)
 
 
 def _learning_rate(params: Any, lr: float, given: float | None) -> tuple[Any, float]:
@@ -61,7 +64,7 @@ class SGD(Optimizer):
         if momentum:
             velocity = state.get("momentum_buffer")
             if velocity is None:
-                velocity = state["momentum_buffer"] = grad.copy()
+                velocity = state["momentum_buffer"] = owned_array(grad.copy())
             else:
                 velocity *= momentum
                 velocity += (1 - group["dampening"]) * grad

@@ -146,7 +146,7 @@ CASES = {
     "einsum three": (lambda m, a, b, c: m.einsum("ij,jk,kl->il", a, b, c), M, R.standard_normal((4, 2)), R.standard_normal((2, 5))),
     "einsum sum": (lambda m, a: m.einsum("ijk->j", a), T3),
     "einsum size one": (lambda m, a, b: m.einsum("ij,ij->ij", a, b), M, M[:, :1].copy()),
-    "einsum bilinear": (lambda m, a, b, c: m.einsum("bn,anm,bm->ba", a, b, c), M[:2, :3].copy(), R.standard_normal((5, 3, 4)), M[:2].copy()),
+    "einsum bilinear": (lambda m, a, b, c: m.einsum("bn,anm,bm->ba", a, b, c), M[:2, :3], R.standard_normal((5, 3, 4)), M[:2]),
     "einsum complex": (lambda m, a, b: m.einsum("ij,kj->ik", a, b), C, C[::-1].copy()),
     "einsum number": (lambda m, a, b: m.einsum(",i->i", a, b), S, V),
     "einsum empty": (lambda m, a, b: m.einsum("ij,jk->ik", a, b), np.zeros((2, 0)), np.zeros((0, 3))),
@@ -246,7 +246,7 @@ CASES = {
     "diag_embed": (lambda m, x: m.diag_embed(x, 1), M),
     "diag_embed dims": (lambda m, x: m.diag_embed(x, -2, dim1=0, dim2=2), M),
     "diagflat": (lambda m, x: m.diagflat(x, 1), M),
-    "trace": (lambda m, x: m.trace(x), M),
+    "trace": (lambda m, x: x.trace(), M),
     "tril_indices": (lambda m, x: [m.tril_indices(3, 4, 1), m.triu_indices(3, 4)], M),
     # pointwise
     "xlogy": (lambda m, x, y: m.xlogy(x, y), ZEROS, P),

@@ -101,6 +101,14 @@ def test_logsumexp_and_logcumsumexp_do_not_overflow() -> None:
     assert mg.autograd.grad(y[2], nothing)[0].tolist() == [0.0, 0.0, 1.0]
 
 
+def test_vmap_of_a_recurrence_with_one_operand_shared() -> None:
+    """The cotangent (ones) is the same for all examples, the factors are not; and the other way round."""
+    slope = func.grad(lambda x: mg.cumprod(x, 1).sum())
+    np.testing.assert_allclose(func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A])
+    pull = lambda u: func.vjp(lambda x: mg.cumprod(x, 1), mg.tensor(A[0]))[1](u)[0]
+    np.testing.assert_allclose(func.vmap(pull)(mg.tensor(A)).numpy(), [pull(mg.tensor(a)).numpy() for a in A])
+
+
 BATCHED = {
     "sort": lambda x: mg.sort(x, 0).values,
     "max": lambda x: mg.max(x, 1).values,

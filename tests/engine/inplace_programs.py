@@ -178,7 +178,7 @@ class Outcome:
     gradients: list[np.ndarray] = field(default_factory=list)
     loss: float = 0.0
     slope: float = 0.0
-    refused: list[int] = field(default_factory=list)
+    windows: list[bool] = field(default_factory=list)  # whether each reshape and flatten looked into its operand's memory
     stopped: tuple[int | None, BaseException] | None = None
 
 
@@ -415,8 +415,9 @@ class Library:
                         self._write(variables, kind, rest)
                     else:
                         variables.append(self._made(variables, kind, rest))
+                        if kind == "view" and rest[0] in ("reshape", "flatten"):
+                            outcome.windows.append(self._share_memory(variables[-1], variables[rest[1]]))
                 except Exception as error:
-                    outcome.refused.append(number)
                     outcome.stopped = (number, error)
                     return outcome
             m.set_grad_enabled(True)
@@ -443,6 +444,11 @@ class Library:
         found = m.autograd.grad(loss, [x for x, _ in leaves], allow_unused=True) if loss.requires_grad else [None] * len(leaves)
         outcome.gradients = [np.zeros(x.shape) if g is None else g.numpy() for g, (x, _) in zip(found, leaves, strict=True)]
         outcome.slope = sum(float((g * direction(g.shape, number)).sum()) for g, (_, number) in zip(outcome.gradients, leaves, strict=True))
+
+    def _share_memory(self, a: Any, b: Any) -> bool:
+        if self.mine:
+            return a is b or np.shares_memory(a.array, b.array)
+        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
     def _tensor(self, array: np.ndarray) -> Any:
         return mg.tensor(array) if self.mine else self.module.tensor(array)
@@ -492,9 +498,11 @@ class Library:
 
 @dataclass
 class Verdict:
-    """What came out: `word` is "agree", "both refuse", "minigrad refuses", "minigrad goes further" or "DISAGREE".
+    """What came out: `word` is "agree", "both refuse", "minigrad refuses", "minigrad goes further", "other layouts" or "DISAGREE".
 
-    "minigrad goes further": PyTorch refuses, and the naive machine confirms what minigrad gives.
+    "minigrad goes further": PyTorch refuses, and the naive machine confirms what minigrad gives. "other layouts": the sum of two operands
+    that lie in memory in different orders lies in NumPy's order here and in PyTorch's there, so that reshape copies on one side and not on
+    the other (which both leave open); the naive machine confirms what minigrad gives.
     """
 
     word: str
@@ -528,11 +536,13 @@ def judge(program: Program, torch: Any = None) -> Verdict:
             "both refuse" if theirs is not None and theirs.stopped else "minigrad refuses", str(mine.stopped[1]), mine.stopped[1]
         )
     naive = Naive().run(program, skip)
-    if theirs is not None and theirs.stopped is None:
+    if theirs is not None and theirs.stopped is None and mine.windows == theirs.windows:
         problem = _differences(mine, theirs, full=True)
         return Verdict("DISAGREE", problem + " (PyTorch)") if problem else Verdict("both refuse" if both_refused else "agree")
     problem = _differences(mine, naive, full=False)
-    return Verdict("DISAGREE", problem + " (naive)") if problem else Verdict("minigrad goes further" if theirs is not None else "agree")
+    if problem:
+        return Verdict("DISAGREE", problem + " (naive)")
+    return Verdict("agree" if theirs is None else "minigrad goes further" if theirs.stopped else "other layouts")
 
 
 def judge_forward(program: Program) -> Verdict:

@@ -113,6 +113,7 @@ def test_programs_agree_with_pytorch(length, torch):
     assert words["agree"] > 30
     # Where minigrad alone refuses, it is because the target shares its elements (expanded memory), which PyTorch lets pass in part.
     assert words["minigrad refuses"] < 60
+    assert words["other layouts"] < 5
 
 
 @pytest.mark.slow

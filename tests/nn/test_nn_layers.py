@@ -1,7 +1,10 @@
 """Every layer against PyTorch's, from the same state: results, gradients of inputs and parameters, buffers afterwards. And the modules' own manners."""
 
+# ruff: noqa: E501  # tables: one case a line
+
 import copy
 import io
+import itertools
 import pickle
 
 import numpy as np
@@ -104,7 +107,10 @@ def test_attention_masks(torch) -> None:
     padding[1, 3:] = True
     numbers = single(3 * 2, 4, 5)
     for mask, keys in ((forbidden, None), (None, padding), (forbidden, padding), (numbers, None), (numbers[0], None)):
-        both = [lib(q, k, k, None if keys is None else make(keys), attn_mask=None if mask is None else make(mask)) for lib, make in ((ours, mg.tensor), (theirs, torch.tensor))]
+        both = [
+            lib(make(q), make(k), make(k), None if keys is None else make(keys), attn_mask=None if mask is None else make(mask))
+            for lib, make in ((ours, mg.tensor), (theirs, torch.tensor))
+        ]
         for a, b in zip(*both, strict=True):
             close(a, b, 1e-5, "masked attention")
 
@@ -112,7 +118,13 @@ def test_attention_masks(torch) -> None:
 @pytest.mark.oracle
 def test_initial_parameters_have_pytorchs_spread(torch) -> None:
     mg.manual_seed(0)
-    for make in (lambda nn: nn.Linear(300, 200), lambda nn: nn.Conv2d(30, 40, 3), lambda nn: nn.Embedding(300, 50), lambda nn: nn.LSTM(60, 80)):
+    torch.manual_seed(0)
+    for make in (
+        lambda nn: nn.Linear(300, 200),
+        lambda nn: nn.Conv2d(30, 40, 3),
+        lambda nn: nn.Embedding(300, 50),
+        lambda nn: nn.LSTM(60, 80),
+    ):
         for (key, p), q in zip(make(nn).named_parameters(), make(torch.nn).parameters(), strict=True):
             a, b = p.detach().numpy(), q.detach().numpy()
             assert abs(a.std() / b.std() - 1) < 0.15, key
@@ -120,9 +132,24 @@ def test_initial_parameters_have_pytorchs_spread(torch) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_", "orthogonal_", "eye_", "ones_", "normal_", "uniform_"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "xavier_uniform_",
+        "xavier_normal_",
+        "kaiming_uniform_",
+        "kaiming_normal_",
+        "trunc_normal_",
+        "orthogonal_",
+        "eye_",
+        "ones_",
+        "normal_",
+        "uniform_",
+    ],
+)
 def test_init(torch, name: str) -> None:
     mg.manual_seed(0)
+    torch.manual_seed(0)
     for shape in ((80, 60), (60, 80), (30, 20, 3, 3))[: 2 if name == "eye_" else 3]:
         ours, theirs = mg.zeros(*shape, requires_grad=True), torch.zeros(*shape)
         assert getattr(nn.init, name)(ours) is ours
@@ -130,7 +157,7 @@ def test_init(torch, name: str) -> None:
         getattr(torch.nn.init, name)(theirs)
         a, b = ours.detach().numpy(), theirs.numpy()
         assert abs(a.std() - b.std()) < 0.05 * (b.std() + 1e-6) and abs(a.mean() - b.mean()) < 0.05 * (b.std() + 1e-6)
-        assert abs(a.max() - b.max()) < 0.3 * abs(b.max())
+        assert np.quantile(a, 0.95) == pytest.approx(np.quantile(b, 0.95), rel=0.15, abs=1e-6)
     if name == "orthogonal_":
         matrix = nn.init.orthogonal_(mg.zeros(5, 3), gain=2.0).numpy()
         np.testing.assert_allclose(matrix.T @ matrix, 4 * np.eye(3), atol=1e-5)
@@ -144,7 +171,7 @@ def test_init(torch, name: str) -> None:
 def network() -> nn.Sequential:
     sizes = [2, 25, 25, 25, 2]
     stages: list = []
-    for a, b in zip(sizes[:-1], sizes[1:], strict=True):
+    for a, b in itertools.pairwise(sizes):
         stages += [nn.Linear(in_dim=a, out_dim=b), nn.ReLU()]
     return nn.Sequential(*stages[:-1], nn.Softmax(dim=1))
 
@@ -155,7 +182,9 @@ def test_repr_is_a_readable_tree() -> None:
         "  5: ReLU\n  6: Linear(in_dim=25, out_dim=2)\n  7: Softmax(dim=1)\n)"
     )
     assert "\n  1: Sequential(\n    0: ReLU\n  )" in repr(nn.Sequential(nn.Tanh(), nn.Sequential(nn.ReLU())))
-    assert repr(nn.Conv2d(1, 32, 3, padding=1, bias=False)) == "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)"
+    assert (
+        repr(nn.Conv2d(1, 32, 3, padding=1, bias=False)) == "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)"
+    )
     assert repr(nn.CrossEntropyLoss(label_smoothing=0.1)) == "CrossEntropyLoss(label_smoothing=0.1)"
 
 

@@ -72,18 +72,31 @@ def test_mlp(torch) -> None:
 
 def test_cnn(torch) -> None:
     make = lambda nn: nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.ReLU(), nn.BatchNorm2d(8), nn.MaxPool2d(3, 1, padding=1), nn.Conv2d(8, 8, 3, stride=2, padding=1),
+        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.ReLU(), nn.BatchNorm2d(8), nn.MaxPool2d(3, 1, padding=1), nn.Conv2d(8, 8, 3,
+        stride=2, padding=1),
         nn.ReLU(), nn.AvgPool2d(3, 1, padding=1), nn.Flatten(), nn.Linear(8 * 5 * 5, 3),
     )  # fmt: skip
-    losses = train(torch, make, normal(16, 1, 10, 10, dtype="float32"), classes(3, 16), lambda o, p: o.SGD(p, lr=0.05, momentum=0.9), 20, 2e-4)
+    losses = train(
+        torch, make, normal(16, 1, 10, 10, dtype="float32"), classes(3, 16), lambda o, p: o.SGD(p, lr=0.05, momentum=0.9), 20, 2e-4
+    )
     assert losses[-1] < losses[0]
 
 
 def test_lstm(torch) -> None:
-    losses = train(torch, Last.of, normal(20, 7, 4, dtype="float32"), classes(3, 20), lambda o, p: o.SGD(p, lr=0.5, momentum=0.9, nesterov=True), 20, 1e-4)
+    losses = train(
+        torch,
+        Last.of,
+        normal(20, 7, 4, dtype="float32"),
+        classes(3, 20),
+        lambda o, p: o.SGD(p, lr=0.5, momentum=0.9, nesterov=True),
+        20,
+        1e-4,
+    )
     assert losses[-1] < losses[0]
 
 
 def test_small_transformer(torch) -> None:
-    losses = train(torch, SmallTransformer.of, normal(20, 7, 4, dtype="float32"), classes(3, 20), lambda o, p: o.AdamW(p, lr=1e-3), 20, 5e-4)
+    losses = train(
+        torch, SmallTransformer.of, normal(20, 7, 4, dtype="float32"), classes(3, 20), lambda o, p: o.AdamW(p, lr=1e-3), 20, 5e-4
+    )
     assert losses[-1] < losses[0]

@@ -1,5 +1,7 @@
 """Every optimiser and schedule, step by step against PyTorch's; SINGA's way of updating; states; mistakes."""
 
+# tables: one case a line
+
 import math
 
 import numpy as np
@@ -51,7 +53,12 @@ def test_steps(torch, name: str, settings: dict, dtype: str) -> None:
         run(torch, other, theirs, 1, k)
         for a, b in zip(ours, theirs, strict=True):
             assert a.dtype == dtype
-            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-10 if dtype == "float64" else 2e-4, atol=1e-10 if dtype == "float64" else 1e-5)
+            np.testing.assert_allclose(
+                a.detach().numpy(),
+                b.detach().numpy(),
+                rtol=1e-10 if dtype == "float64" else 2e-4,
+                atol=1e-10 if dtype == "float64" else 1e-5,
+            )
 
 
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
