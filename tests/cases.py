@@ -214,6 +214,8 @@ MASK = np.array([[True, False, True, False], [False, False, True, True], [True, 
 
 # -------------------------------------------------------------------------------------------------------------- the table
 
+MAX_PULL = net.follow_maxima("window_max_pull")
+
 CASES: list[Case] = [
     # arithmetic
     binary("add", lambda a, b: a + b, complex=True),
@@ -588,7 +590,7 @@ CASES: list[Case] = [
         for v, a in net.WINDOWS.items()
     ),
     *(
-        shaped("window_max_pull", v, net.to_maxima, net.at_maxima(net.RANKED, **a).shape, params=a, complex=False, route=net.follow_maxima("window_max_pull"))
+        shaped("window_max_pull", v, net.to_maxima, net.at_maxima(net.RANKED, **a).shape, params=a, complex=False, route=MAX_PULL)
         for v, a in net.WINDOWS.items()
     ),
     # networks: stable and fused

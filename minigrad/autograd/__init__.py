@@ -14,7 +14,7 @@ from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
 training = False
-"""Whether `dropout`, `batchnorm_2d` and the layers of `autograd.operators` behave as in training (SINGA's switch): set it as `autograd.training = True`."""
+"""SINGA's switch: whether `dropout`, `batchnorm_2d` and the layers of `autograd.operators` behave as in training. `autograd.training = True` sets it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -25,8 +25,7 @@ from .. import autograd, backend, functions
 from ..errors import ShapeError
 from ..functions import axis_of, where
 from ..nn import functional as F
-from ..nn import layers
-from ..nn.module import Layer
+from ..nn import layers, module
 from ..ops.elementwise import identity as _same
 from ..ops.sorting import argwhere
 from ..tensor import Tensor, as_tensor
@@ -72,6 +71,7 @@ _not = functions.logical_not
 _or = functions.logical_or
 _xor = functions.logical_xor
 softsign = F.softsign
+Layer = module.Layer
 
 
 def _list(operands: tuple[Any, ...], name: str) -> list[Any]:
@@ -169,7 +169,8 @@ def add_bias(x: Any, b: Any, axis: int = 0) -> Tensor:
         raise ValueError(f"add_bias: axis must be 0 (b is added to each row) or 1 (to each column), got {axis}.")
     if x.ndim != 2 or b.numel() != x.shape[1 - axis]:
         raise ShapeError(
-            f"add_bias: with axis={axis}, x must be a matrix and b have one element for each of its {'columns' if axis == 0 else 'rows'}; got {x.shape} and {b.shape}."
+            f"add_bias: with axis={axis}, x must be a matrix and b have one element for each of its "
+            f"{'columns' if axis == 0 else 'rows'}; got {x.shape} and {b.shape}."
         )
     return x + (b.reshape(1, -1) if axis == 0 else b.reshape(-1, 1))
 
@@ -223,7 +224,8 @@ def _targets(y: Tensor, t: Any) -> Tensor:
         t = t.reshape(y.shape[:-1])
     if t.shape != y.shape[:-1]:
         raise ShapeError(
-            f"targets of shape {t.shape} fit predictions of shape {y.shape} neither as class indices {y.shape[:-1]} nor as one row of probabilities each."
+            f"targets of shape {t.shape} fit predictions of shape {y.shape} neither as class indices {y.shape[:-1]} "
+            "nor as one row of probabilities each."
         )
     if t.dtype.kind not in "iu":
         whole = t.to(backend.int64)
@@ -525,20 +527,16 @@ class Dropout(layers.Dropout):
 Equal, Mul, SoftSign, SoftPlus, MeanSquareError, Pooling2d = equal, mul, softsign, softplus, mse_loss, pooling_2d
 constantOfShape, reduceSum, reduceMean = constant_of_shape, reduce_sum, reduce_mean
 
-NAMES = (
-    "mean relu less clip identity matmul greater add_bias reshape prelu add equal elu selu softmax sum cross_entropy softmax_cross_entropy
-    mse_loss flatten cat conv2d "
-    "batchnorm_2d pooling_2d tanh cos cosh acos acosh sin sinh asin asinh tan atan atanh sigmoid mul unsqueeze transpose abs exp leakyrelu
-    sign pow softsign sqrt "
-    "softplus sub min log hardsigmoid squeeze div shape max _and _or _not _xor negative reciprocal gemm constant_of_shape dropout
-    reduce_sum reduce_mean slice ceil "
-    "split gather tile nonzero cast onehot"
-).split()
+NAMES = """
+    mean relu less clip identity matmul greater add_bias reshape prelu add equal elu selu softmax sum cross_entropy
+    softmax_cross_entropy mse_loss flatten cat conv2d batchnorm_2d pooling_2d tanh cos cosh acos acosh sin sinh asin asinh tan atan
+    atanh sigmoid mul unsqueeze transpose abs exp leakyrelu sign pow softsign sqrt softplus sub min log hardsigmoid squeeze div shape
+    max _and _or _not _xor negative reciprocal gemm constant_of_shape dropout reduce_sum reduce_mean slice ceil split gather tile
+    nonzero cast onehot
+""".split()
 """The 75 operators of SINGA's documentation, in its order."""
-__all__ = [
-    *NAMES,
-    "AvgPool2d", "BatchNorm2d", "BatchNormHandle", "Conv2d", "ConvHandle", "CudnnBatchNormHandle", "CudnnConvHandle", "CudnnPoolingHandle",
-    "Dropout", "Equal", "Layer",
-    "Linear", "MaxPool2d", "MeanSquareError", "Mul", "Pooling2d", "PoolingHandle", "SoftPlus", "SoftSign", "constantOfShape", "reduceMean",
-    "reduceSum",
-]  # fmt: skip
+LAYERS_AND_OTHER_NAMES = """
+    AvgPool2d BatchNorm2d BatchNormHandle Conv2d ConvHandle CudnnBatchNormHandle CudnnConvHandle CudnnPoolingHandle Dropout Equal Layer Linear
+    MaxPool2d MeanSquareError Mul Pooling2d PoolingHandle SoftPlus SoftSign constantOfShape reduceMean reduceSum
+""".split()
+__all__ = [*NAMES, *LAYERS_AND_OTHER_NAMES]  # noqa: PLE0604

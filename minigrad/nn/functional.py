@@ -440,7 +440,8 @@ def _convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: An
         )
     if groups < 1 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ShapeError(
-            f"{function}: input of shape {x.shape} has {x.shape[1]} channels; weight of shape {w.shape} in {groups} groups needs {w.shape[1] * groups} "
+            f"{function}: input of shape {x.shape} has {x.shape[1]} channels; weight of shape {w.shape} in {groups} groups "
+            f"needs {w.shape[1] * groups} "
             f"and a number of outputs that {groups} divides."
         )
     steps, holes = _each(stride, axes, function, "stride", 1), _each(dilation, axes, function, "dilation", 1)

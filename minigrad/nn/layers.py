@@ -422,7 +422,8 @@ class _BatchNorm(Module):
         x = as_tensor(x)
         if x.ndim not in self.dims or x.shape[1] != self.num_features:
             raise ShapeError(
-                f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions with {self.num_features} channels, got shape {x.shape}."
+                f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions "
+                f"with {self.num_features} channels, got shape {x.shape}."
             )
         momentum = self.momentum
         if training and self.num_batches_tracked is not None:

@@ -54,7 +54,8 @@ class Optimizer:
                 raise TypeError(f"{type(self).__name__}: parameter {i} is {type(p).__name__}, not a Tensor.")
             if not p.is_leaf:
                 raise ValueError(
-                    f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an operation; only leaf tensors can be optimised."
+                    f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an operation; "
+                    f"only leaf tensors can be optimised."
                 )
             if id(p) in self._known:
                 raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is given twice.")
