@@ -65,7 +65,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """What is loaded on first use (`opt` is SINGA's name of `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
+        """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
         if name in ("nn", "optim", "opt"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name == "bfloat16":

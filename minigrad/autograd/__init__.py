@@ -14,7 +14,7 @@ from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
 training = False
-"""SINGA's switch: whether `dropout`, `batchnorm_2d` and the layers of `autograd.operators` behave as in training. `autograd.training = True` sets it."""
+"""SINGA's switch, set as `autograd.training = True`: whether `dropout`, `batchnorm_2d` and the layers of `operators` train."""
 
 
 def __getattr__(name: str) -> Any:

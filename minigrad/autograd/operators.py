@@ -536,7 +536,7 @@ NAMES = """
 """.split()
 """The 75 operators of SINGA's documentation, in its order."""
 LAYERS_AND_OTHER_NAMES = """
-    AvgPool2d BatchNorm2d BatchNormHandle Conv2d ConvHandle CudnnBatchNormHandle CudnnConvHandle CudnnPoolingHandle Dropout Equal Layer Linear
-    MaxPool2d MeanSquareError Mul Pooling2d PoolingHandle SoftPlus SoftSign constantOfShape reduceMean reduceSum
+    AvgPool2d BatchNorm2d BatchNormHandle Conv2d ConvHandle CudnnBatchNormHandle CudnnConvHandle CudnnPoolingHandle Dropout Equal Layer
+    Linear MaxPool2d MeanSquareError Mul Pooling2d PoolingHandle SoftPlus SoftSign constantOfShape reduceMean reduceSum
 """.split()
-__all__ = [*NAMES, *LAYERS_AND_OTHER_NAMES]  # noqa: PLE0604
+__all__ = [*NAMES, *LAYERS_AND_OTHER_NAMES]
