@@ -13,9 +13,9 @@ engine/ (how it is run, forward and back).
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from . import arrays, autograd, backend, cuda, errors, func, functions, linalg, making, methods
+from . import arrays, autograd, backend, cuda, errors, func, functions, linalg, making, methods, testing
 from .arrays import *  # noqa: F403  # listed in arrays.__all__
-from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd import enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, no_grad, set_grad_enabled
 from .backend import Device as device
 from .backend import (
     bool_,
@@ -55,11 +55,11 @@ cfloat, cdouble = complex64, complex128
 setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
 del methods  # imported for what it attaches to Tensor
 __all__ = [
-    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cuda", "det", "device", "enable_grad",
-    "errors", "finfo", "func", "functions", "get_default_dtype", "iinfo", "inference_mode", "inverse", "is_grad_enabled", "linalg",
-    "logdet", "matrix_exp", "matrix_power", "no_grad", "pinverse", "promote_types", "qr", "set_default_dtype", "set_grad_enabled",
-    "slogdet", "vmap", "bool_", "complex64", "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8",
-    "e", "inf", "nan", "pi", *functions.__all__, *arrays.__all__, *making.__all__,
+    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cuda", "det", "device", "enable_grad", "errors",
+    "finfo", "func", "functions", "get_default_dtype", "iinfo", "inference_mode", "inverse", "is_anomaly_enabled", "is_grad_enabled",
+    "linalg", "logdet", "matrix_exp", "matrix_power", "no_grad", "pinverse", "promote_types", "qr", "set_default_dtype",
+    "set_grad_enabled", "slogdet", "testing", "vmap", "bool_", "complex64", "complex128", "float16", "float32", "float64", "int8",
+    "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi", *functions.__all__, *arrays.__all__, *making.__all__,
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

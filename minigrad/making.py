@@ -10,12 +10,12 @@ from typing import Any
 
 from . import backend, functions
 from .engine.inplace import check_target
-from .errors import DTypeError
+from .errors import DTypeError, InPlaceError
 from .methods import _in_place, _outside, attach
 from .ops import elementwise as ew
 from .tensor import Tensor, alias, as_tensor
 
-Size = tuple
+Size = tuple  # type: ignore[type-arg]
 """What a shape is. `Size([2, 3])` equals `x.shape`."""
 newaxis = None
 """In an index: a new axis of size 1."""
@@ -57,7 +57,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None) ->
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     if size is None:
         size = functions.add(mean, std).shape
-    return functions.randn(size, dtype=dtype) * std + mean
+    return functions.randn(size, dtype=dtype) * std + mean  # type: ignore[no-any-return]
 
 
 def bernoulli(p: Any) -> Tensor:
@@ -129,6 +129,11 @@ def clamp_max(x: Any, max: Any) -> Tensor:
     return functions.clamp(x, max=max)
 
 
+def polar(abs: Any, angle: Any) -> Tensor:
+    """The complex numbers of the given lengths and angles (radians)."""
+    return functions.complex(functions.mul(abs, functions.cos(angle)), functions.mul(abs, functions.sin(angle)))
+
+
 def positive(x: Tensor) -> Tensor:
     """x itself."""
     return x
@@ -143,7 +148,7 @@ greater_equal, not_equal = functions.ge, functions.ne
 __all__ = """
     Size bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor can_cast clamp_max clamp_min detach dtype empty empty_like fix
     get_rng_state greater_equal is_complex
-    is_floating_point is_nonzero logspace moveaxis newaxis normal not_equal positive randint_like randperm ravel set_rng_state
+    is_floating_point is_nonzero logspace moveaxis newaxis normal not_equal polar positive randint_like randperm ravel set_rng_state
 """.split()
 
 # ---------------------------------------------------------------------------------------------------------------- as methods
@@ -163,6 +168,7 @@ for _name in """
 attach(Tensor, "arcsinh", lambda self: functions.arcsinh(self))
 attach(Tensor, "arccosh", lambda self: functions.arccosh(self))
 attach(Tensor, "arctanh", lambda self: functions.arctanh(self))
+attach(Tensor, "resolve_conj", positive)
 attach(Tensor, "mH", property(lambda self: functions.conj(self.mT), doc="The conjugate transpose of matrices."))
 attach(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach(Tensor, "where", lambda self, condition, other: functions.where(condition, self, other))
@@ -229,3 +235,17 @@ def _exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
 attach(Tensor, "bernoulli_", _bernoulli_)
 attach(Tensor, "random_", _random_)
 attach(Tensor, "exponential_", _exponential_)
+
+
+def _no_change_of_shape(name: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, *_: Any) -> Tensor:
+        raise InPlaceError(
+            f"{name}: a tensor keeps its shape and memory for life. Make another: y = x.reshape(…), x.transpose(…), x.squeeze(…)."
+        )
+
+    method.__name__, method.__doc__ = name, "Not offered: raises InPlaceError with advice."
+    return method
+
+
+for _name in "resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_".split():
+    attach(Tensor, _name, _no_change_of_shape(_name))

@@ -131,7 +131,8 @@ def test_other_names_of_functions(m):
     assert x.where(x > 0, m.zeros(2)).tolist() == [0, 0.5] and not m.detach(m.ones(1, requires_grad=True)).requires_grad
     assert m.vmap(lambda v: v * 2)(m.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
     z = m.tensor([[1 + 2j, 3 - 1j]])
-    assert z.mH.tolist() == [[1 - 2j], [3 + 1j]]
+    assert z.mH.tolist() == [[1 - 2j], [3 + 1j]] and z.conj().resolve_conj().tolist() == [[1 - 2j, 3 + 1j]]
+    assert m.polar(m.tensor([2.0]), m.tensor([0.0])).tolist() == [2 + 0j] and m.is_anomaly_enabled() is False
 
 
 def test_gradients_flow_through_the_other_names(m):
@@ -175,3 +176,41 @@ def test_what_does_not_exist():
 def test_memory_is_not_shared_unasked():
     x = np.ones(2)
     assert mg.tensor(x).new_tensor(x).data_ptr() != mg.from_numpy(x).data_ptr()
+
+
+@pytest.mark.parametrize("name", ["resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"])
+def test_shapes_are_not_changed_in_place(name):
+    with pytest.raises(InPlaceError, match=f"{name}.*reshape"):
+        getattr(mg.ones(2, 2).detach(), name)(0, 1)
+
+
+def test_assert_close(m):
+    close = m.testing.assert_close
+    close(m.tensor([1.0, 2.0]), m.tensor([1.0, 2.000001]))
+    close((m.ones(2), [m.zeros(1)]), (m.ones(2), [m.zeros(1)]))
+    close(m.tensor([1, 2]), m.tensor([1, 2]))
+    close(m.tensor([float("nan"), float("inf")]), m.tensor([float("nan"), float("inf")]), equal_nan=True)
+    close(m.tensor([1 + 1j]), m.tensor([1 + 1.000001j]))
+    close(m.zeros(0), m.zeros(0))
+    close(m.ones(1), m.ones(1, dtype=m.float64), check_dtype=False)
+    close(m.tensor([1.0]), m.tensor([1.1]), rtol=0.2, atol=0.0)
+    close(m.tensor(1.0, requires_grad=True), m.tensor(1.0))
+    for a, b in (
+        (m.tensor([1.0, 2.0]), m.tensor([1.0, 2.001])),
+        (m.tensor([1]), m.tensor([2])),
+        (m.ones(1, 2), m.ones(2)),
+        (m.ones(1), m.ones(1, dtype=m.float64)),
+        (m.tensor([float("nan")]), m.tensor([float("nan")])),
+        ([m.ones(1)], [m.ones(1), m.ones(1)]),
+    ):
+        with pytest.raises(AssertionError):
+            close(a, b)
+    with pytest.raises(ValueError):
+        close(m.ones(1), m.ones(1), rtol=1e-3)
+
+
+def test_assert_close_says_where():
+    with pytest.raises(AssertionError, match=r"1 of 4 elements .* first at \(1, 0\): 3.5, expected 3.0"):
+        mg.testing.assert_close(mg.tensor([[1.0, 2.0], [3.5, 4.0]]), mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    with pytest.raises(AssertionError, match="element 1: shapes differ"):
+        mg.testing.assert_close([mg.ones(1), mg.ones(2)], [mg.ones(1), mg.ones(3)])

@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.func"},
     {"minigrad.autograd"},
     {"minigrad.methods"},
-    {"minigrad.arrays", "minigrad.making"},
+    {"minigrad.arrays", "minigrad.making", "minigrad.testing"},
     {"minigrad.linalg"},
     {"minigrad.optim"},
     {"minigrad.trace"},

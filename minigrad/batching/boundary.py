@@ -181,10 +181,8 @@ def check_per_example(output: Any, given: Any, caller: str, name: str) -> None:
         if axis.open and axis not in axes_of(given):
             raise BatchingError(
                 f"{caller}: inside vmap, the gradient by {name} would be different for each of the {axis.size} examples, but the tensor "
-                "comes "
-                "from outside and is one for all. Use func.grad (or vjp) inside the mapped function, with this tensor as an argument: "
-                "it gives a "
-                "gradient for each example. Or differentiate the sum outside of vmap."
+                "comes from outside and is one for all. Use func.grad (or vjp) inside the mapped function, with this tensor as an "
+                "argument: it gives a gradient for each example. Or differentiate the sum outside of vmap."
             )
 
 

@@ -333,8 +333,7 @@ def refresh_view(tensor: Tensor) -> None:
             return
         raise InPlaceError(
             f"a view of shape {tensor.shape} was made under no_grad, and the tensor that it looks into was modified in place since: "
-            "whether "
-            "the view has a gradient is ambiguous. Make the view outside no_grad, or use a .detach() or .clone() of it."
+            "whether the view has a gradient is ambiguous. Make the view outside no_grad, or use a .detach() or .clone() of it."
         )
     view.seen = tensor.version.count
     with observe.unwatched():

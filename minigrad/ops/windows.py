@@ -242,7 +242,7 @@ def _overlaps(n: int, axis: int, size: int, stride: int, dilation: int, padding:
     whole = (slice(None),) * axis
     for i in range(size):
         shift = i * dilation - padding[0]
-        first = max(0, (-shift) // stride)
+        first = max(0, -(shift // stride))
         last = min(count, (n - 1 - shift) // stride + 1)
         if first < last:
             start = first * stride + shift
