@@ -66,7 +66,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt"):
+        if name in ("nn", "optim", "opt", "data"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name == "bfloat16":
             return backend.bfloat16_dtype()

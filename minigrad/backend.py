@@ -614,11 +614,17 @@ def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> A
 
 
 def save_arrays(path: Any, arrays: dict[str, Array]) -> None:
-    """Write arrays by name to a file in NumPy's .npz format: plain numbers, no pickle. `path` is a name (".npz" is added if missing) or an open file."""
+    """Write arrays by name to a file in NumPy's .npz format: plain numbers, no pickle.
+
+    `path` is a name (".npz" is added if missing) or an open file.
+    """
     host = {name: np.asarray(to_numpy(array)) for name, array in arrays.items()}
     for name, array in host.items():
         if array.dtype.kind not in "biufc":
-            raise DTypeError(f"save: {name} has dtype {array.dtype}, which .npz files cannot hold without pickle. Convert it first, for instance with .float().")
+            raise DTypeError(
+                f"save: {name} has dtype {array.dtype}, which .npz files cannot hold without pickle. Convert it first, for instance "
+                "with .float()."
+            )
     np.savez(path, allow_pickle=False, **host)
 
 

@@ -390,7 +390,8 @@ def view_as_complex(x: Any) -> Tensor:
         raise ShapeError(f"view_as_complex: needs a last axis of size 2 (real and imaginary part), got shape {x.shape}.")
     if any_true(s % (2 * x.dtype.itemsize) for s in x.array.strides[:-1]) or x.array.strides[-1] != x.dtype.itemsize:
         raise ShapeError(
-            "view_as_complex: the two parts do not lie side by side in memory, so they cannot be seen as one number. Call .contiguous() first."
+            "view_as_complex: the two parts do not lie side by side in memory, so they cannot be seen as one number. Call "
+            ".contiguous() first."
         )
     return ew.view_as_complex(x)  # type: ignore[no-any-return]
 
@@ -484,7 +485,8 @@ def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> T
     axis = None if dim is None else axis_of(x.ndim, dim, operation.name)
     if (x.shape[axis] if axis is not None and x.ndim else numel(x)) == 0:
         raise IndexError(
-            f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}{'' if dim is None else f' along dimension {dim}'}."
+            f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}"
+            f"{'' if dim is None else f' along dimension {dim}'}."
         )
     return operation(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
 

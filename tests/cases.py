@@ -732,6 +732,8 @@ def cholesky_reference(x: Any) -> Any:
 
 BEYOND = np.arange(4) - np.arange(3)[:, None]
 """On which diagonal each element of a 3 by 4 matrix lies."""
+
+
 def eigh_reference(x: Any) -> Any:
     return np.linalg.eigh(positive_reference(x))
 

@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.methods"},
     {"minigrad.arrays", "minigrad.making", "minigrad.testing"},
     {"minigrad.linalg"},
-    {"minigrad.optim"},
+    {"minigrad.optim", "minigrad.data"},
     {"minigrad.trace"},
     {"minigrad.watch"},
     {"minigrad"},

@@ -78,9 +78,7 @@ def _like(x: Any, y: Any) -> Any:
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
-power = elementwise(
-    "pow", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^"
-)
+power = elementwise("pow", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^")
 """x to a constant real power n."""
 
 pow_ = elementwise(

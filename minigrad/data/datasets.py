@@ -1,0 +1,107 @@
+"""What a dataset is: something with a length and numbered examples. A whole batch can be asked for at once.
+
+A batch from a TensorDataset is one indexing operation per tensor; from any other dataset it is made by stacking single examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import backend, functions
+from ..errors import ShapeError
+from ..tensor import Tensor, as_tensor, wrap
+
+
+class Dataset:
+    """The base class for datasets of your own: define `__len__` and `__getitem__(index)`, which returns one example (a tensor, a number,
+    an array, or a tuple of those)."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} does not define __len__(), the number of examples.")
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__(index), one example.")
+
+    def batch(self, indices: Any) -> Any:
+        """The examples with the given numbers, stacked along a new first axis. Override it if there is a faster way."""
+        return stacked([self[int(i)] for i in indices])
+
+
+class TensorDataset(Dataset):
+    """Tensors (or arrays, or lists) of equal length; example i is the tuple of their i-th entries.
+
+    tensors: what was given, as tensors. Raises ShapeError if the lengths differ or one has no axis to count examples on.
+    """
+
+    def __init__(self, *tensors: Any) -> None:
+        if not tensors:
+            raise ValueError("TensorDataset: give at least one tensor, as in TensorDataset(x, t).")
+        self.tensors = tuple(as_tensor(t) for t in tensors)
+        shapes = [t.shape for t in self.tensors]
+        if any(not shape for shape in shapes):
+            raise ShapeError(f"TensorDataset: a 0-d tensor has no examples; the shapes are {shapes}. Give it a first axis.")
+        if len({shape[0] for shape in shapes}) > 1:
+            raise ShapeError(f"TensorDataset: all tensors need the same length along their first axis; the shapes are {shapes}.")
+
+    def __len__(self) -> int:
+        return self.tensors[0].shape[0]
+
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        return tuple(t[index] for t in self.tensors)
+
+    def batch(self, indices: Any) -> tuple[Tensor, ...]:
+        """One tensor (len(indices), ...) for each of `tensors`."""
+        chosen = backend.host.asarray(indices, dtype=backend.int64)
+        return tuple(t[wrap(backend.beside(chosen, t.array))] for t in self.tensors)
+
+
+class Subset(Dataset):
+    """The examples of `dataset` with the numbers `indices`, in that order."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, [int(i) for i in indices]
+        wrong = [i for i in self.indices if not 0 <= i < len(dataset)]
+        if wrong:
+            raise IndexError(f"Subset: there is no example {wrong[0]}; the dataset has {len(dataset)}, numbered from 0.")
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def batch(self, indices: Any) -> Any:
+        """A batch of the dataset behind."""
+        return batch_of(self.dataset, [self.indices[int(i)] for i in indices])
+
+
+def random_split(dataset: Any, lengths: Sequence[int], seed: int = 0) -> list[Subset]:
+    """Subsets of the given lengths, without overlap, drawn at random by `seed`. ValueError unless the lengths add up to len(dataset)."""
+    if any(n < 0 for n in lengths) or sum(lengths) != len(dataset):
+        raise ValueError(f"random_split: lengths {list(lengths)} must be at least 0 and add up to the dataset's {len(dataset)}.")
+    order = backend.host.random.default_rng(seed).permutation(len(dataset)).tolist()
+    ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
+    return [Subset(dataset, order[end - n : end]) for n, end in zip(lengths, ends, strict=True)]
+
+
+def batch_of(dataset: Any, indices: Sequence[int]) -> Any:
+    """A batch from a Dataset, or from any sequence of examples, such as a list of pairs."""
+    return dataset.batch(indices) if isinstance(dataset, Dataset) else stacked([dataset[int(i)] for i in indices])
+
+
+def stacked(examples: list[Any]) -> Any:
+    """Examples as one batch: tuples part by part, tensors, arrays and numbers along a new first axis.
+
+    Raises ShapeError if the examples differ in shape or in their number of parts.
+    """
+    first = examples[0]
+    if isinstance(first, tuple):
+        if len({len(example) for example in examples}) > 1:
+            raise ShapeError("a batch cannot be made of tuples of different lengths: every example needs the same parts.")
+        return tuple(stacked(list(parts)) for parts in zip(*examples, strict=True))
+    tensors = [as_tensor(example) for example in examples]
+    shapes = {t.shape for t in tensors}
+    if len(shapes) > 1:
+        raise ShapeError(f"a batch cannot be made of examples of different shapes {sorted(shapes)}: pad or crop them to one shape.")
+    return functions.stack(tensors)
