@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DeviceError, DTypeError, LinAlgError
+from .errors import DeviceError, DTypeError, LinAlgError, ShapeError
 
 Array = Any
 """A NumPy or CuPy array (or a NumPy float32/float64 scalar standing for a 0-d array)."""
@@ -255,6 +255,8 @@ def result_type(values: Sequence[Any]) -> DType:
                 bool_ if kind is bool else int64 if kind is int else _default_dtype if kind is float else _complex_of(_default_dtype),
             )
         else:
+            if not hasattr(v, "dtype"):
+                raise DTypeError(f"an operation takes tensors, arrays and numbers, got {_describe(v)} ({kind.__name__}).")
             rank, dtype = (0 if v.ndim else 1), v.dtype
         ranked[rank] = dtype if ranked[rank] is None else _promote(ranked[rank], dtype)  # type: ignore[arg-type]
     result: DType | None = None
@@ -295,7 +297,14 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
     elif hasattr(data, "__array__") and not isinstance(data, list | tuple):
         array = np.array(data, dtype=wanted)
     else:
-        array = np.array(data)
+        try:
+            array = np.array(data)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            raise ShapeError(
+                f"cannot make a tensor of {_describe(data)}: its rows differ in length. Pad them to one length first."
+            ) from None
         if array.dtype == object or array.dtype.kind in "SUMm":
             raise DTypeError(f"cannot make a tensor of {_describe(data)}: use numbers, nested lists of equal length, or arrays.")
         if wanted is None and _has_no_numpy_leaf(data):

@@ -46,7 +46,9 @@ def _sizes(sizes: Sequence[Any]) -> Shape:
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python floats become float32, arrays keep
-    their dtype."""
+    their dtype. Raises DTypeError for anything else."""
+    if data is None:  # Tensor(shape=…) without data means zeros; here it is a mistake, often a .grad that was never filled
+        raise DTypeError("cannot make a tensor of None: use numbers, nested lists of equal length, or arrays.")
     return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 

@@ -532,6 +532,12 @@ def grad_fn(self: Tensor) -> Node | None:
     return None if isinstance(node, Leaf) else node
 
 
+def _draw_graph(self: Tensor, names: Any = None, *, limit: int = 0) -> Any:
+    """The graph behind this tensor as a `graphviz.Digraph`; `import viz` brings it."""
+    raise AutogradError("draw_graph: the pictures are in the package viz, which is not imported. Write `import viz`, then call it again.")
+
+
+attach(Tensor, "draw_graph", _draw_graph)
 attach(Tensor, "creator", property(lambda self: self.grad_fn, doc="SINGA's name for grad_fn."))
 
 

@@ -5,7 +5,7 @@ There are four kinds, and the kind teaches the mathematics of y = f(x₁, …, x
 - `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both the pullback (VJP) and the pushforward
 (JVP).
 - `linear`: the JVP of a linear map is the map itself; only the transpose is written down.
-- `bilinear`: linear in each of two inputs; two transposes are written, the JVP is f(ẋ, b) + f(a, ẏ).
+- `bilinear`: linear in each of two inputs; two transposes are written, the JVP is f(ȧ, b) + f(a, ḃ).
 - `primitive`: the general case, with a pull and a push rule for each input.
 
 A rule is a plain function `rule(g, …)` of the incoming cotangent (or tangent) `g`. **Its other parameters say, by name, what it needs**: an
@@ -167,7 +167,7 @@ def _not_connected(primitive: Primitive, args: tuple[Any, ...], params: dict[str
 
 
 apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_connected
-"""Runs an operation; engine.py puts itself here, so that declarations need not know the engine."""
+"""Runs an operation; engine/record.py puts itself here, so that declarations need not know the engine."""
 
 
 def elementwise(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import graph
 from .backend import Array, DType, Shape, as_payload, is_differentiable, owned_array
-from .errors import DTypeError, NoGradientError
+from .errors import DeviceError, DTypeError, NoGradientError, ShapeError
 from .graph import Leaf, Node, Version
 from .primitive import Primitive
 
@@ -215,11 +215,11 @@ def check_gradient(tensor: Tensor, grad: Any) -> None:
     if grad is tensor:
         raise NoGradientError("a tensor cannot be its own .grad.")
     if grad.shape != tensor.shape:
-        raise NoGradientError(f".grad must have the shape of its tensor: {tensor.shape}, got {grad.shape}.")
+        raise ShapeError(f".grad must have the shape of its tensor: {tensor.shape}, got {grad.shape}.")
     if grad.dtype != tensor.dtype:
-        raise NoGradientError(f".grad must have the dtype of its tensor: {tensor.dtype}, got {grad.dtype}.")
+        raise DTypeError(f".grad must have the dtype of its tensor: {tensor.dtype}, got {grad.dtype}.")
     if device_of(grad.array) != device_of(tensor.array):
-        raise NoGradientError(f".grad must be on the device of its tensor: {device_of(tensor.array)}, got {device_of(grad.array)}.")
+        raise DeviceError(f".grad must be on the device of its tensor: {device_of(tensor.array)}, got {device_of(grad.array)}.")
 
 
 def _revive(leaf: Leaf) -> Tensor:

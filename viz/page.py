@@ -29,6 +29,10 @@ STATIC = Path(__file__).parent / "static"
 # Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports its height and asks for the theme.
 _START = """
 const viewer = mount(document.getElementById("minigrad"), JSON.parse(document.getElementById("trace").textContent), %(options)s);
+document.addEventListener("keydown", (event) => { // a page just opened has no focus anywhere: its first key still counts
+  if (event.target !== document.body || ![" ", "ArrowLeft", "ArrowRight"].includes(event.key)) return;
+  if (!viewer.root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
+});
 if (window.parent !== window) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
   const tell = () => window.parent.postMessage({ minigrad: "height", height: height() }, "*");

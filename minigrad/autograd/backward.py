@@ -160,6 +160,8 @@ def _cotangents(given: Any, count: int) -> list[Any]:
         [None] * count if given is None else [given] if isinstance(given, Tensor) or not isinstance(given, list | tuple) else list(given)
     )
     if len(cotangents) != count:
+        if count == 1 and not any(isinstance(c, Tensor) or c is None for c in cotangents):
+            raise TypeError("a list of numbers is no cotangent: write tensor([...]) around it.")
         raise ValueError(
             f"got {count} tensors to differentiate and {len(cotangents)} cotangents; give one for each (None for one-element tensors)."
         )
@@ -174,7 +176,8 @@ def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool,
         if node is None:
             raise NoGradientError(
                 f"{caller}: tensor {i} (shape {out.shape}) does not require grad and has no history. "
-                "Create an input with requires_grad=True, and compute outside no_grad."
+                "Create an input with requires_grad=True, and compute outside no_grad; if it is itself a gradient, compute that one with "
+                "create_graph=True."
             )
         if seed is None:
             if out.numel() != 1:

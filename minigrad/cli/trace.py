@@ -193,7 +193,7 @@ def _constant(name: str, text: str, hint: str) -> float:
     except expression.ExpressionError as error:
         raise UsageError(f"the value of {name} is not a number: {error.problem}; {hint}") from None
     if formula.names:
-        raise UsageError(f"{name}={text} is not a number, because {formula.names[0]} is none; {hint}")
+        raise UsageError(f"{name}={text} is not a number: there is no constant {formula.names[0]}; {hint}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(formula().item())

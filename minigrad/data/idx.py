@@ -67,8 +67,9 @@ def _unpacked(path: Path) -> bytes:
 
 
 def mnist(folder: Any, train: bool = True) -> TensorDataset:
-    """MNIST (or a set in the same files, such as Fashion-MNIST) from a folder that you have: images (n, 1, 28, 28) float32 in [0, 1], labels
-    (n,) int64.
+    """MNIST (or a set in the same files, such as Fashion-MNIST) from a folder that you have.
+
+    Returns images (n, 1, 28, 28) float32 in [0, 1] and labels (n,) int64.
 
     The files may carry either of their usual names (train-images-idx3-ubyte, train-images.idx3-ubyte), with .gz or without. train: the
     60,000 training examples, else the 10,000 for testing. Raises FileNotFoundError naming what was looked for; IdxError for bad files.

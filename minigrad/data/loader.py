@@ -41,7 +41,7 @@ class DataLoader:
     def order(self, epoch: int) -> Sequence[int]:
         """The numbers of the examples in the order in which that epoch (from 0) brings them, before any are dropped."""
         n = len(self.dataset)
-        if not self.shuffle:
+        if self.seed is None or not self.shuffle:
             return range(n)
         numbers: list[int] = backend.host.random.default_rng((self.seed, epoch)).permutation(n).tolist()
         return numbers

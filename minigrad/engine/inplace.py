@@ -81,8 +81,8 @@ def check_target(target: Tensor, operation: str, differentiable: bool = False) -
     if isinstance(node, Leaf):
         what = "a view of itself as a leaf" if target.window is not None else "a leaf tensor that requires grad"
         raise InPlaceError(
-            f"{operation}: {what} is modified in place. Its gradient would have no place to go. Use x = x + … to make a new tensor, "
-            "or do it inside `with no_grad():` (as optimisers do)."
+            f"{operation}: {what} is modified in place. Its gradient would have no place to go. To update a parameter, "
+            "do it inside `with no_grad():` (as optimisers do); else make a new tensor under a new name, as in y = x + …."
         )
     if target.window is None:
         return

@@ -43,6 +43,12 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
 
 def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """As `grad`, but the new function returns (value, gradient), or ((value, extras), gradient): JAX's name and order."""
+    if not callable(function):
+        raise TypeError(f"grad: the first argument must be a function, got {type(function).__name__}. Write grad(f)(x).")
+    if not isinstance(argnums, int) and not (isinstance(argnums, list | tuple) and all(isinstance(n, int) for n in argnums)):
+        raise TypeError(
+            f"grad: argnums must be an int or a tuple of ints, got {argnums!r}. grad(f) makes a function, which is then called: grad(f)(x)."
+        )
 
     @functools.wraps(function)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -52,9 +58,13 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
             result = partial(inputs)
         out, aux = with_aux(result, has_aux, "grad")
         if not isinstance(out, Tensor) or out.numel() != 1:
-            shape = f"shape {out.shape}" if isinstance(out, Tensor) else type(out).__name__
+            if not isinstance(out, Tensor):
+                raise NonScalarError(
+                    f"grad: the function must return a tensor with one element, got {type(out).__name__}. Compute with tensors from the "
+                    "arguments to the result: minigrad.sin, not math.sin; no .item(), float() or .numpy() on the way; and do return it."
+                )
             raise NonScalarError(
-                f"grad: the function must return one number, got {shape}. Reduce it, or use vjp or jacrev for several outputs."
+                f"grad: the function must return one number, got shape {out.shape}. Reduce it, or use vjp or jacrev for several outputs."
             )
         if out.dtype.kind == "c":
             raise NonScalarError("grad: the function must return a real number, got a complex one. Take .real or .abs() of it, or use vjp.")

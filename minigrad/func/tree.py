@@ -39,7 +39,7 @@ def matching(structure: Any, other: Any, complaint: str) -> list[Any]:
     if isinstance(structure, list | tuple) and isinstance(other, list | tuple) and len(structure) == len(other):
         return [leaf for a, b in zip(structure, other, strict=True) for leaf in matching(a, b, complaint)]
     if isinstance(structure, list | tuple | dict) or isinstance(other, list | tuple | dict):
-        raise ValueError(f"{complaint}: {outline(structure)} and {outline(other)} are not nested alike.")
+        raise ValueError(f"{complaint}: {outline(structure)} and {outline(other)} are not nested alike (each * is one value).")
     return [other]
 
 

@@ -69,7 +69,7 @@ def _inputs(name: str, in_dims: Any, args: tuple[Any, ...], kwargs: dict[str, An
         if not isinstance(leaf, Tensor) and not hasattr(leaf, "__array__"):
             raise ValueError(
                 f"vmap({name}): in_dims maps over dimension {dim} of input {i}, which is {type(leaf).__name__} and no tensor. Use None "
-                "for it."
+                "for it, or make a tensor of the whole list."
             )
         ndim = leaf.ndim
         if not -ndim <= dim < ndim:

@@ -15,13 +15,15 @@ _DOT, _BAR = "\u0307", "\u0304"
 
 
 def number(value: Any) -> str:
-    """A value with 4 significant digits (6 before the point are kept), arrays by shape and first elements."""
+    """A value with 4 significant digits (6 before the point are kept), arrays by their first elements, and by shape where that is more."""
     if isinstance(value, dict):
         if "sample" in value:
             shown = ", ".join(number(v) for v in value["sample"][:4])
             size = 1
             for n in value["shape"]:
                 size *= n
+            if len(value["shape"]) == 1 and size <= 4:
+                return f"[{shown}]"  # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
             return f"[{shown}{', …' if size > 4 else ''}] {'×'.join(map(str, value['shape']))}"
         imaginary = number(value["im"])
         return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"

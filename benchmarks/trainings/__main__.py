@@ -1,0 +1,99 @@
+"""`python -m benchmarks.trainings disc|digits`: runs a training of the documents and prints its figures.
+
+As in `python -m benchmarks`, threads are set before anything is imported that might load a linear-algebra library.
+"""
+
+import argparse
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trainings", description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="name", required=True, metavar="disc|digits")
+    disc = commands.add_parser("disc", help="Autogradlib's 2-25-25-25-2 network, against PyTorch where it is installed")
+    disc.add_argument("--repeats", type=int, default=20, metavar="N", help="default: %(default)s")
+    disc.add_argument("--epochs", type=int, default=500, metavar="N", help="default: %(default)s")
+    disc.add_argument("--curves", type=Path, metavar="DIR", help="draw the learning curves there, as trainings_disc.png")
+    digits = commands.add_parser("digits", help="SINGA's convolutional network on scikit-learn's digits")
+    digits.add_argument("--epochs", type=int, default=8, metavar="N", help="default: %(default)s")
+    digits.add_argument("--seed", type=int, default=0, metavar="N", help="of parameters, split and batches (default: %(default)s)")
+    for command in (disc, digits):
+        command.add_argument("--threads", type=int, default=1, metavar="N", help="of the numerical libraries (default: %(default)s)")
+        command.add_argument("--out", type=Path, metavar="DIR", help="also keep the figures there, in trainings.md")
+    options = parser.parse_args(argv)
+    if min(options.epochs, options.threads, getattr(options, "repeats", 1)) < 1:
+        parser.error("--repeats, --epochs and --threads are whole numbers from 1 on")
+    for variable in THREADS:
+        os.environ[variable] = str(options.threads)
+
+    from benchmarks import harness, machine, report
+
+    harness.set_torch_threads(options.threads)
+    facts = machine.describe(options.threads)
+    facts["command"] = " ".join(["python -m benchmarks.trainings", *argv])
+    print(report.heading(facts), flush=True)
+    figures = _disc(options) if options.name == "disc" else _digits(options)
+    print(figures)
+    if options.out:
+        heading = f"{report.heading(facts)}  \n`{facts['command']}`"
+        print("wrote", keep(options.out, options.name, f"{heading}\n\n{figures}"))
+    return 0
+
+
+def _disc(options: argparse.Namespace) -> str:
+    import minigrad
+    from benchmarks.trainings import disc
+
+    engines: dict[str, Any] = {"minigrad": minigrad}
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        engines["torch"] = torch
+    results = disc.run(engines, options.repeats, options.epochs, _progress)
+    if options.curves:
+        options.curves.mkdir(parents=True, exist_ok=True)
+        disc.draw_curves(results["minigrad"], options.curves / "trainings_disc.png")
+        print(f"drew {options.curves / 'trainings_disc.png'}")
+    return disc.report(results, options.epochs)
+
+
+def _digits(options: argparse.Namespace) -> str:
+    from benchmarks.trainings import digits
+
+    start = perf_counter()
+    accuracy = digits.train(options.epochs, options.seed)
+    return digits.report(options.epochs, accuracy, perf_counter() - start)
+
+
+def _progress(numbers: range) -> Any:
+    """The same numbers with a bar on the terminal where tqdm is installed."""
+    if importlib.util.find_spec("tqdm") is None:
+        return numbers
+    from tqdm.auto import tqdm
+
+    return tqdm(numbers, unit="repeat", disable=None)
+
+
+def keep(folder: Path, name: str, text: str) -> Path:
+    """Put `text` under the heading `name` in the folder's trainings.md; the other trainings' sections stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "trainings.md"
+    sections = {}
+    if path.exists():
+        for section in ("\n" + path.read_text(encoding="utf-8")).split("\n## ")[1:]:
+            heading, _, rest = section.partition("\n")
+            sections[heading] = rest.strip()
+    sections[name] = text.strip()
+    path.write_text("\n\n".join(f"## {heading}\n\n{sections[heading]}" for heading in sorted(sections)) + "\n", encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

