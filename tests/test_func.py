@@ -242,6 +242,12 @@ def test_misuse():
         grad(lambda x: x)(x)
     with pytest.raises(NonScalarError, match="NoneType"):
         grad(lambda x: None)(x)
+    with pytest.raises(NonScalarError, match=r"not math\.sin"):
+        grad(lambda x: 3.0)(x)
+    with pytest.raises(TypeError, match=r"argnums must be an int.*grad\(f\)\(x\)"):
+        grad(lambda x: x, 3.0)
+    with pytest.raises(TypeError, match="must be a function, got float"):
+        grad(3.0)
     with pytest.raises(ValueError, match="asks for argument 1"):
         grad(lambda x: x.sum(), argnums=1)(x)
     with pytest.raises(ValueError, match="twice"):

@@ -45,7 +45,7 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     """As `grad`, but the new function returns (value, gradient), or ((value, extras), gradient): JAX's name and order."""
     if not callable(function):
         raise TypeError(f"grad: the first argument must be a function, got {type(function).__name__}. Write grad(f)(x).")
-    if not isinstance(argnums, int) and not (isinstance(argnums, list | tuple) and all(isinstance(n, int) for n in argnums)):
+    if not isinstance(argnums, int) and not (isinstance(argnums, Sequence) and all(isinstance(n, int) for n in argnums)):
         raise TypeError(
             f"grad: argnums must be an int or a tuple of ints, got {argnums!r}. grad(f) makes a function, which is then called: grad(f)(x)."
         )

@@ -113,6 +113,12 @@ def test_keys_for_ends_phases_play_and_help(show, visit):
     assert step_of(viewer) == 0, "without the focus, keys are not the viewer's"
 
 
+def test_a_page_just_opened_obeys_its_first_key(show, visit):
+    viewer = show("seed")
+    press(visit.page, "ArrowRight", "ArrowRight", "ArrowLeft", "Control+ArrowRight")
+    assert step_of(viewer) == 1
+
+
 def test_a_modified_key_is_left_to_the_browser(show, visit):
     viewer = show("seed")
     viewer.get_by_role("button", name="Next").focus()

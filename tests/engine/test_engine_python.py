@@ -80,6 +80,21 @@ def a_grad_of_another_dtype(m):
     m.ones(2, requires_grad=True).grad = m.ones(2, dtype=m.float64)
 
 
+@s.refuses(DTypeError, "None")
+def a_tensor_of_nothing(m):
+    m.tensor(None)
+
+
+@s.refuses(ShapeError, "[[1.0, 2.0], [3.0]]", "differ in length")
+def a_tensor_of_unequal_rows(m):
+    m.tensor([[1.0, 2.0], [3.0]])
+
+
+@s.refuses(DTypeError, "takes tensors, arrays and numbers", "None")
+def an_operand_that_is_nothing(m):
+    m.add(m.ones(2), None)
+
+
 @s.refuses(TypeError, ".grad", "float", "Tensor or None")
 def a_grad_that_is_a_number(m):
     m.ones(2, requires_grad=True).grad = 1.0
