@@ -18,6 +18,7 @@ from typing import Any
 from .. import backend, observe, primitive
 from ..backend import FAST_DTYPES
 from ..backend import HostArray as ndarray
+from ..errors import NotDifferentiableError, ShapeError
 from ..graph import Leaf, Node, OpNode, Pick, reached_from
 from ..observe import observers
 from ..tensor import Tensor, memory_version, wrap
@@ -156,12 +157,19 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
             c = rule.function(g, *arguments, **{k: params.get(k, index) for k in rule.keywords if k in params or k == "index"})
         else:
             c = rule.function(g, *arguments)
+        if c is None:
+            raise NotDifferentiableError(f"the pull rule of {prim.name} for input {index} returned None; it must return the contribution.")
         if unbroadcast is not None and unbroadcast[index] is not None:
             c = primitive.registry["sum_to"](c, shape=unbroadcast[index])
         if flip:
             c = primitive.registry["conj"](c)
         if c.dtype is not parent.dtype and c.dtype != parent.dtype:
             c = primitive.registry["cast"](c, dtype=parent.dtype)
+        if c.shape != parent.shape:
+            raise ShapeError(
+                f"the pull rule of {prim.name} returned a contribution of shape {tuple(c.shape)} for input {index}, whose shape is "
+                f"{tuple(parent.shape)}; they must be equal."
+            )
         parts.append((parent, c))
     return parts
 

@@ -1,5 +1,6 @@
 """Reverse mode visits each node once, after all its cotangents have arrived, and does no work that was not asked for."""
 
+import re
 import threading
 
 import numpy as np
@@ -430,3 +431,21 @@ def test_contributions_are_summed_in_the_order_of_edges():
     for f in reversed(factors):
         total = total + np.float32(f)
     assert x.grad.item() == float(total) != sum(factors)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [(lambda g, x: (3 * x * x * g).sum(), ["cube_of_test", r"\(\)", r"\(2,\)", "input 0"]), (lambda g, x: None, ["cube_of_test", "None"])],
+)
+def test_a_rule_of_a_primitive_that_returns_something_else_than_the_contribution_is_named(rule, words):
+    from minigrad.primitive import elementwise, registry
+
+    cube = elementwise("cube_of_test", lambda xp, x: x * x * x, rule)
+    try:
+        x = mg.tensor([1.0, 2.0], requires_grad=True)
+        with pytest.raises(mg.AutogradError) as error:
+            cube(x).sum().backward()
+        assert all(re.search(word, str(error.value)) for word in words)
+        assert x.grad is None
+    finally:
+        del registry["cube_of_test"]
