@@ -412,11 +412,6 @@ def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> b
     return bool(array_module([a, b]).allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
-def copy_into(target: Array, values: Array) -> None:
-    """Write `values` (broadcast, cast) into the memory of `target`."""
-    target[...] = values
-
-
 def is_window(array: Array, source: Array) -> bool:
     """Whether `array`, made by a view operation from `source`, looks into the same memory (and was not copied)."""
     base = getattr(array, "base", None)
@@ -644,11 +639,6 @@ def load_arrays(path: Any) -> dict[str, Array]:
             return {name: file[name] for name in file.files}
     except (ValueError, AttributeError) as error:
         raise ValueError(f"{path} holds no plain arrays by name in the .npz format: {error}") from None
-
-
-def allocated_bytes(array: Array) -> int:
-    """Bytes of the array's elements."""
-    return int(array.nbytes)
 
 
 def frame_files() -> str:

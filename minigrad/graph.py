@@ -10,7 +10,7 @@ An operation with several results is one `OpNode` whose results are `Pick` nodes
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -219,8 +219,3 @@ def reached_from(roots: list[Node]) -> set[Node]:
                 reached.add(parent)
                 stack.append(parent)
     return reached
-
-
-def walk(root: Node) -> Iterator[Node]:
-    """The nodes of a graph from the oldest to the youngest: inputs come before what was made from them."""
-    return iter(sorted(reached_from([root]), key=lambda node: node.born))

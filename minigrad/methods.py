@@ -13,7 +13,6 @@ from typing import Any
 
 from . import backend, functions
 from .engine.inplace import assign, check_target
-from .engine.modes import state
 from .engine.record import history
 from .errors import AutogradError, DTypeError, InPlaceError, NoGradientError, ShapeError
 from .graph import HookHandle, Leaf, Node, OpNode
@@ -691,6 +690,3 @@ def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = Non
     from .autograd import backward as run
 
     run(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-_ = state

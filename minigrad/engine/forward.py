@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from .. import observe, primitive
-from ..backend import zeros
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive, Rule
 from ..tensor import Tensor, wrap
@@ -115,8 +114,3 @@ def lowered(value: Any, level: int) -> Any:
     if value.version is not None:
         out.version = value.version
     return out
-
-
-def zeros_for(tensor: Tensor) -> Tensor:
-    """A zero tangent for a tensor that has none."""
-    return wrap(zeros(tensor.array.shape, tensor.array.dtype, tensor.array))

@@ -74,7 +74,7 @@ def differentiate(
                     if not any(parent in needed for parent in node.parents) and type(node) is not Leaf:
                         continue
                 if type(node) is Leaf:
-                    if accumulate and node.stores_grad and (wanted is None or node in wanted):
+                    if accumulate and node.stores_grad:  # a needed leaf is a wanted one: it has no parents that could be
                         (_store_watched if observers else _store)(node, g, node in owned, create_graph, report)
                     continue
                 if type(node) is Pick:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .. import backend
-from ..backend import DType
 from ..graph import HookHandle, Leaf
 from ..tensor import Tensor, as_tensor, overwrite_payload
 
@@ -330,8 +329,3 @@ class ModuleList(Module):
         """Add a module at the end; returns the list."""
         self.items.append(module)
         return self
-
-
-def dtype_of(module: Module) -> DType:
-    """The dtype of the first parameter; the default dtype where there is none."""
-    return next((p.dtype for p in module.parameters()), backend.default_dtype())
