@@ -12,9 +12,14 @@ from __future__ import annotations
 
 import contextvars
 import importlib
+import os
+import struct
 import sys
 import threading
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -149,6 +154,8 @@ class Device(str):
 
 def device_of(array: Array) -> str:
     """`cpu`, or `cuda:<number>` for CuPy arrays."""
+    if hasattr(type(array), "__minigrad_apply__"):  # a batched or recorded value
+        return device_of(array.array)
     name = device_of_module(MODULES.get(type(array), np) or np)
     return name if name == "cpu" else f"{name}:{array.device.id}"
 
@@ -279,7 +286,7 @@ def _complex_of(dtype: DType) -> DType:
 
 def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
     """Python data (numbers, nested lists) or an array as a payload. Python floats get the default dtype, arrays keep theirs."""
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = as_dtype(dtype)
     kind = type(data)
     if kind in MODULES and MODULES[kind] is not None:
         array = data
@@ -351,12 +358,17 @@ def owned_array(array: Array) -> Array:
 
 def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
     """Zeros on the device of `like`."""
-    return normal((MODULES.get(type(getattr(like, "array", like)), np) or np).zeros(shape, dtype))
+    return _beside_payload(like, normal((MODULES.get(type(getattr(like, "array", like)), np) or np).zeros(shape, dtype)))
 
 
 def ones(shape: Shape, dtype: DType, like: Array) -> Array:
     """Ones on the device of `like`."""
-    return normal((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype))
+    return _beside_payload(like, normal((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype)))
+
+
+def _beside_payload(like: Array, made: Array) -> Array:
+    """A constant as a payload of the kind of `like`, where that is one that records what is done with it."""
+    return like.__minigrad_constant__(made) if hasattr(type(like), "__minigrad_constant__") else made
 
 
 finfo, iinfo = np.finfo, np.iinfo
@@ -378,7 +390,15 @@ def promote_types(a: Any, b: Any) -> DType:
 
 def as_dtype(dtype: Any) -> DType | None:
     """A dtype from whatever names one; None stays None."""
-    return None if dtype is None else np.dtype(dtype)
+    if dtype is None:
+        return None
+    try:
+        found: DType = np.dtype(dtype)
+        return found
+    except TypeError:
+        raise DTypeError(
+            f'{dtype!r} names no dtype, such as mg.float32 or "int64" (and no device: those are "cpu", "cuda", "cuda:<number>").'
+        ) from None
 
 
 def arange(start: float, end: float, step: float, dtype: Any) -> Array:
@@ -420,6 +440,8 @@ def is_window(array: Array, source: Array) -> bool:
 
 def overlaps_itself(array: Array) -> bool:
     """Whether two indices of `array` name the same memory, as in an expanded array."""
+    if 0 not in array.strides:
+        return False
     return array.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 
@@ -443,7 +465,7 @@ def copy_with_strides_of(array: Array, model: Array) -> Array:
     """A copy of `array` laid out as `model` is where `model` is dense, else row-major (PyTorch's default gradient layout)."""
     if is_immutable(array):
         return array
-    if model.ndim > 1 and type(array) in MODULES and is_dense(model):
+    if model.ndim > 1 and type(array) in MODULES and not model.flags.c_contiguous and is_dense(model):
         order = sorted(range(model.ndim), key=lambda axis: (-model.strides[axis], axis))
         inverse = sorted(range(model.ndim), key=order.__getitem__)
         return array.transpose(order).copy().transpose(inverse)
@@ -485,6 +507,11 @@ def scatter_add(xp: Any, target: Array, index: Any, values: Array) -> None:
         xp.add.at(target, index, values)
     else:
         importlib.import_module("cupyx").scatter_add(target, index, values)
+
+
+def scatter_extreme_at(xp: Any, target: Array, index: Any, values: Array, largest: bool) -> None:
+    """`target[index] = max(target[index], values)` (or min) where repeated indices count each; NaN wins."""
+    (xp.maximum if largest else xp.minimum).at(target, index, values)
 
 
 class _Silent(threading.local):
@@ -574,6 +601,19 @@ def erfc_function(xp: Any) -> Callable[[Array], Array]:
     return _special(xp, "erfc")
 
 
+def lgamma_function(xp: Any) -> Callable[[Array], Array]:
+    """ln |Γ|, likewise; infinite at its poles, where Python's own raises."""
+    if xp is not np:
+        return _special(xp, "gammaln")
+    import math
+
+    def lgamma(x: float) -> float:
+        return math.inf if x <= 0 and (x == math.floor(x) if math.isfinite(x) else True) else math.lgamma(x)
+
+    vectorised = np.frompyfunc(lgamma, 1, 1)
+    return lambda x: np.asarray(silently.run(vectorised, x), dtype=np.float64).astype(x.dtype)
+
+
 def _special(xp: Any, name: str) -> Callable[[Array], Array]:
     if xp is not np:
         return getattr(getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name)  # type: ignore[no-any-return]
@@ -588,6 +628,16 @@ def largest(dtype: DType) -> float:
     if dtype.kind == "f":
         return float(np.finfo(dtype).max)
     return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
+
+
+def lowest(dtype: DType) -> Any:
+    """What no number of the dtype is smaller than: -inf, the smallest integer, False."""
+    return -inf if is_floating(dtype) else False if dtype == bool_ else int(np.iinfo(dtype).min)
+
+
+def highest(dtype: DType) -> Any:
+    """What no number of the dtype is larger than: inf, the largest integer, True."""
+    return inf if is_floating(dtype) else True if dtype == bool_ else int(np.iinfo(dtype).max)
 
 
 def precision(dtype: DType) -> float:
@@ -618,9 +668,9 @@ def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> A
 
 
 def save_arrays(path: Any, arrays: dict[str, Array]) -> None:
-    """Write arrays by name to a file in NumPy's .npz format: plain numbers, no pickle.
+    """Write arrays by name to a file in NumPy's .npz format: plain numbers, no pickle. The same arrays give the same bytes.
 
-    `path` is a name (".npz" is added if missing) or an open file.
+    `path` is a name (".npz" is added if missing) or an open file. Raises DTypeError for what is not numbers, before anything is written.
     """
     host = {name: np.asarray(to_numpy(array)) for name, array in arrays.items()}
     for name, array in host.items():
@@ -629,16 +679,32 @@ def save_arrays(path: Any, arrays: dict[str, Array]) -> None:
                 f"save: {name} has dtype {array.dtype}, which .npz files cannot hold without pickle. Convert it first, for instance "
                 "with .float()."
             )
-    np.savez(path, allow_pickle=False, **host)
+    if not hasattr(path, "write"):
+        path = os.fspath(path)
+        path += "" if path.endswith(".npz") else ".npz"
+    with zipfile.ZipFile(path, "w", allowZip64=True) as file:  # as numpy.savez, which cannot hold an array named "file" and writes the time
+        for name, array in host.items():
+            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def load_arrays(path: Any) -> dict[str, Array]:
-    """Read what `save_arrays` wrote. Raises ValueError for a file that is none, or that holds pickled objects (which could run code)."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{path} holds no plain arrays by name in the .npz format: {error}") from None
+    """Read what `save_arrays` wrote. Raises ValueError for a file that is none, is damaged, or holds pickled objects (which could run
+    code)."""
+    with open(path, "rb") if isinstance(path, str | os.PathLike) else nullcontext(path) as source:
+        try:
+            arrays = {}
+            with zipfile.ZipFile(source) as file:
+                for name in file.namelist():
+                    with file.open(name) as member:
+                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+            return arrays
+        except DAMAGE as error:
+            raise ValueError(f"{path} holds no plain arrays by name in the .npz format: {error}") from None
+
+
+DAMAGE = (ValueError, EOFError, KeyError, MemoryError, OSError, RuntimeError, TypeError, struct.error, zlib.error, zipfile.BadZipFile)
+"""What reading a damaged .npz file can raise, by where the damage is."""
 
 
 def frame_files() -> str:

@@ -4,6 +4,10 @@ Reading this file teaches what can go wrong in automatic differentiation. Each d
 cure. All classes derive from `RuntimeError` (shape mistakes also from `ValueError`), as PyTorch users expect.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class AutogradError(RuntimeError):
     """The common ancestor: `except minigrad.AutogradError` catches every error below."""
@@ -80,3 +84,34 @@ class LinAlgError(AutogradError):
     >>> mg.linalg.inv(mg.ones(2, 2))                         # fails: singular
     >>> mg.linalg.pinv(mg.ones(2, 2))                        # the cure: the pseudo-inverse exists always
     """
+
+
+class GraphError(AutogradError):
+    """A static graph was asked for something that it has not, or was fed something that it cannot use.
+
+    >>> x = mg.graph.Variable("x"); y = x * x; bool(y > 1)           # fails: a graph has no values yet
+    >>> mg.graph.Executor([y]).run({})                               # fails: x is not fed
+    >>> mg.graph.Executor([y > 1]).run({x: 3.0})                     # the cure
+    """
+
+
+class ProgramError(AutogradError):
+    """A recorded program is malformed, was called with inputs that it was not recorded for, or something cannot be recorded.
+
+    >>> program = mg.graph.trace(f, mg.ones(3)); program(mg.ones(4))     # fails: shapes are part of a program
+    >>> program = mg.graph.trace(f, mg.ones(4)); program(mg.ones(4))     # the cure: record anew
+    """
+
+
+def did_you_mean(name: str, known: Iterable[str], other_words: dict[str, str]) -> str:
+    """ " Did you mean …?" for a name that does not exist, or "" where nothing is like it. other_words: what others call our things."""
+    from difflib import get_close_matches
+
+    found = other_words.get(name.lower())
+    similar = [found] if found else get_close_matches(name, [k for k in known if not k.startswith("_")], n=2, cutoff=0.76)
+    return f" Did you mean {' or '.join(similar)}?" if similar else ""
+
+
+def no_such_name(module: str, name: str, known: Iterable[str], other_words: dict[str, str]) -> AttributeError:
+    """The error of a module that is asked for a name it has not."""
+    return AttributeError(f"module {module!r} has no attribute {name!r}.{did_you_mean(name, known, other_words)}", name=name)

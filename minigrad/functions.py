@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import backend, ops
+from . import backend, observe, ops
 from .backend import DType, Shape
 from .batching import drawn as _drawn
 from .batching import getitem as _batched_getitem
 from .batching import is_batched_index as _is_batched_index
 from .errors import DTypeError, ShapeError
+from .ops import chance as ch
 from .ops import elementwise as ew
 from .ops import index as ix
 from .ops import linalg as la
@@ -34,14 +35,17 @@ def _made(array: Any, requires_grad: bool, device: Any = None) -> Tensor:
     out = wrap(backend.normal(array) if device is None else backend.to_device(array, str(device)))
     if requires_grad:
         make_leaf(out)
-    return out
+    return observe.made(out) if observe.observers else out
 
 
 def _sizes(sizes: Sequence[Any]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` alike."""
     if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
         sizes = sizes[0]
-    return tuple(int(n) for n in sizes)
+    try:
+        return tuple(int(n) for n in sizes)
+    except (TypeError, ValueError):
+        raise TypeError(f"sizes must be whole numbers, got {', '.join(repr(n) for n in sizes)}.") from None
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -57,7 +61,7 @@ def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     array = backend.as_payload(data, dtype, copy=False)
-    return wrap(array if device is None else backend.to_device(array, str(device)))
+    return observe.made(wrap(array if device is None else backend.to_device(array, str(device))))  # type: ignore[no-any-return]
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -67,7 +71,7 @@ def from_numpy(array: Any) -> Tensor:
         raise TypeError(f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for other data.")
     out = wrap(backend.owned_array(array))
     memory_version(out)
-    return out
+    return observe.made(out) if observe.observers else out
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -83,8 +87,10 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of the given size filled with one value."""
     value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
-    made = backend.as_payload(value, dtype)
-    out = backend.zeros(_sizes([size] if isinstance(size, int) else size), made.dtype, made)
+    made, sizes = backend.as_payload(value, dtype), _sizes([size] if isinstance(size, int) else size)
+    if any_true(n < 0 for n in sizes):
+        raise ShapeError(f"sizes must be at least 0, got {sizes}.")
+    out = backend.zeros(sizes, made.dtype, made)
     out = backend.owned_array(out)
     out[...] = made
     return _made(out, requires_grad, device)
@@ -118,12 +124,20 @@ def arange(
         raise ValueError(f"arange({start}, {end}, {step}): the step does not lead from start to end.")
     if dtype is None:
         dtype = backend.int64 if builtins.all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
+    if backend.as_dtype(dtype) == backend.int64:  # whole numbers count from whole numbers
+        start, end, step = int(start), int(end), int(step)
     return _made(backend.arange(start, end, step, dtype), requires_grad, device)
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` evenly spaced numbers from start to end, both included."""
-    return _made(backend.linspace(start, end, steps, dtype or backend.default_dtype()), requires_grad, device)
+    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded."""
+    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    if not backend.is_differentiable(wanted):
+        start, end, i = int(start), int(end), arange(steps, dtype=backend.float64)
+        step = (end - start) / builtins.max(steps - 1, 1)
+        values = where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + i
+        return _made(values.to(wanted).array, requires_grad, device)
+    return _made(backend.linspace(start, end, steps, wanted), requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -131,43 +145,32 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype()), requires_grad, device)
 
 
-_generator = backend.use_random(None)
-
-
 def manual_seed(seed: int) -> None:
     """Make the random functions below repeat the same numbers."""
-    global _generator
-    _generator = backend.use_random(seed)
+    ch.seed(seed)
 
 
 def random_state() -> Any:
     """The state of the random numbers, to be set again with `set_random_state`."""
-    return _generator.bit_generator.state
+    return ch.generator().bit_generator.state
 
 
 def set_random_state(state: Any) -> None:
     """Continue the random numbers from a state that `random_state` gave."""
-    _generator.bit_generator.state = state
+    ch.generator().bit_generator.state = state
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
     return _made(
-        _drawn(lambda s: backend.as_payload(_generator.random(s), dtype or backend.default_dtype()), _sizes(size)), requires_grad, device
+        _drawn(lambda s: ch.uniform(shape=s, dtype=backend.as_dtype(dtype) or backend.default_dtype()), _sizes(size)), requires_grad, device
     )
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-
-    def draw(shape: Shape) -> Any:
-        real = _generator.standard_normal(shape)
-        return backend.as_payload(
-            (real + 1j * _generator.standard_normal(shape)) * math.sqrt(0.5) if backend.is_complex(wanted) else real, wanted
-        )
-
-    return _made(_drawn(draw, _sizes(size)), requires_grad, device)
+    return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted), _sizes(size)), requires_grad, device)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -176,7 +179,8 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, 
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    numbers = _drawn(lambda s: backend.as_payload(_generator.integers(low, high, s), dtype or backend.int64), _sizes([size or ()]))
+    kind = backend.as_dtype(dtype) or backend.int64
+    numbers = _drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind), _sizes([size or ()]))
     return _made(numbers, False, device)
 
 
@@ -260,8 +264,8 @@ isfinite = _unary(ew.isfinite, "Whether x is finite; no derivative.")
 logical_not = _unary(ew.logical_not, "Whether x is 0; no derivative.")
 clone = _unary(ew.clone, "A copy that passes gradients through.")
 
-add = _binary(ew.add, "a + b.")
-sub = subtract = _binary(ew.sub, "a - b.")
+_plus = _binary(ew.add, "a + b.")
+_minus = _binary(ew.sub, "a - b.")
 mul = multiply = _binary(ew.mul, "a times b.")
 atan2 = arctan2 = _binary(ew.atan2, "The angle of the point (b, a) in radians.")
 logaddexp = _binary(ew.logaddexp, "ln(e to the a + e to the b), without overflow.")
@@ -277,6 +281,19 @@ ge = greater_equal = _binary(ew.ge, "Whether a >= b.")
 logical_and = _binary(ew.logical_and, "Whether both are non-zero.")
 logical_or = _binary(ew.logical_or, "Whether one is non-zero.")
 logical_xor = _binary(ew.logical_xor, "Whether exactly one is non-zero.")
+
+
+def add(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
+    """a + alpha · b. Operands broadcast; dtypes are promoted."""
+    return _plus(a, b if type(alpha) is int and alpha == 1 else mul(b, alpha))
+
+
+def sub(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
+    """a - alpha · b. Operands broadcast; dtypes are promoted."""
+    return _minus(a, b if type(alpha) is int and alpha == 1 else mul(b, alpha))
+
+
+subtract = sub
 
 
 def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -439,7 +456,8 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, ax
         x = x.to(dtype)
     elif x.dtype.kind in "bui":
         x = x.to(backend.int64)
-    return rd.sum_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "sum")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    total = rd.sum_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "sum")), keepdims=keepdim or keepdims)
+    return total if dtype is None else total.to(dtype)  # type: ignore[no-any-return]
 
 
 def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -583,13 +601,15 @@ def t(x: Any) -> Tensor:
     return transpose(x)
 
 
-def movedim(x: Any, source: int, destination: int) -> Tensor:
-    """One axis moved to another place."""
+def movedim(x: Any, source: Any, destination: Any) -> Tensor:
+    """One axis (or a sequence of them) moved to another place (or places); the others keep their order."""
     x = as_tensor(x)
-    axes = list(range(x.ndim))
-    axis = axes.pop(axis_of(x.ndim, source, "movedim"))
-    axes.insert(axis_of(x.ndim, destination, "movedim"), axis)
-    return permute(x, axes)
+    come, go = ([axis_of(x.ndim, d, "movedim") for d in (v if isinstance(v, list | tuple) else (v,))] for v in (source, destination))
+    if len(come) != len(go) or len(set(come)) != len(come) or len(set(go)) != len(go):
+        raise RuntimeError(f"movedim: source {source} and destination {destination} must name equally many axes, each once.")
+    rest = iter(a for a in range(x.ndim) if a not in come)
+    there = dict(zip(go, come, strict=True))
+    return permute(x, [there[i] if i in there else next(rest) for i in range(x.ndim)]) if x.ndim else permute(x, [])
 
 
 def broadcast_to(x: Any, *shape: Any) -> Tensor:
@@ -615,21 +635,21 @@ def broadcast_to(x: Any, *shape: Any) -> Tensor:
 
 
 def sum_to(x: Any, *shape: Any) -> Tensor:
-    """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`."""
-    return sh.sum_to(as_tensor(x), shape=_sizes(shape))  # type: ignore[no-any-return]
+    """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`. Integers and booleans are summed as int64."""
+    x, sizes = as_tensor(x), _sizes(shape)
+    return sh.sum_to(x.to(backend.int64) if x.dtype.kind in "bui" and x.shape != sizes else x, shape=sizes)  # type: ignore[no-any-return]
 
 
-def flip(x: Any, *dims: Any) -> Tensor:
-    """The elements in reverse order along the axes."""
+def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:
+    """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or `flip(x, dims=(0, 1))`."""
     x = as_tensor(x)
-    return sh.flip(x, axes=tuple(axis_of(x.ndim, d, "flip") for d in _sizes(dims)))  # type: ignore[no-any-return]
+    return sh.flip(x, axes=tuple(axis_of(x.ndim, d, "flip") for d in _sizes(axes if dims is None else (dims,))))  # type: ignore[no-any-return]
 
 
 def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors joined along an existing axis; their other sizes must agree."""
-    parts = [as_tensor(x) for x in tensors]
-    if not parts:
-        raise ValueError("cat: expected a non-empty list of tensors.")
+    """Tensors joined along an existing axis; their other sizes must agree. A tensor of shape (0,) adds nothing and fits everywhere."""
+    parts = _listed(tensors, dim, "cat")
+    parts = [p for p in parts if p.shape != (0,)] or parts[:1]
     place = axis_of(parts[0].ndim, dim if axis is None else axis, "cat")
     for i, part in enumerate(parts):
         if part.ndim == 0:
@@ -639,6 +659,15 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Ten
                 f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but that of dimension {place} must agree."
             )
     return sh.cat(*parts, axis=place, sizes=tuple(p.shape[place] for p in parts))  # type: ignore[no-any-return]
+
+
+def _listed(tensors: Sequence[Any], dim: Any, function: str) -> list[Tensor]:
+    if isinstance(dim, Tensor):
+        raise TypeError(f"{function}: the tensors come in one list, as in {function}([a, b], dim=0); got them one by one.")
+    parts = [as_tensor(x) for x in tensors]
+    if not parts:
+        raise ValueError(f"{function}: expected a non-empty list of tensors.")
+    return parts
 
 
 def any_differs(a: Shape, b: Shape, besides: int) -> bool:
@@ -652,9 +681,7 @@ concat = concatenate = cat
 
 def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
-    parts = [as_tensor(x) for x in tensors]
-    if not parts:
-        raise ValueError("stack: expected a non-empty list of tensors.")
+    parts = _listed(tensors, dim, "stack")
     for i, part in enumerate(parts):
         if part.shape != parts[0].shape:
             raise ShapeError(f"stack: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all shapes must agree.")
@@ -703,8 +730,8 @@ def _plain_index(index: Any, like: Any) -> Any:
         if array.dtype.kind not in "iub":
             raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
         index = array
-    if hasattr(type(index), "__minigrad_apply__"):  # a batched index stays as it is
-        return index
+    if hasattr(type(index), "__minigrad_apply__"):  # a batched or recorded index
+        return index.copy()
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
         return int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
     if index is None or index is Ellipsis or isinstance(index, slice | int):
@@ -773,6 +800,7 @@ for _name in (
     "Sequence",
     "Any",
     "backend",
+    "observe",
     "ops",
     "DType",
     "Shape",
@@ -793,6 +821,7 @@ for _name in (
     "wrap",
     "axes_of",
     "axis_of",
+    "ch",
     "any_differs",
     "any_true",
     "as_tensor_",

@@ -48,6 +48,17 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
+class LstsqResult(NamedTuple):
+    """The shortest X with the smallest |A X - B|; the squares of those distances (none unless A has more rows than columns and full
+    rank); the rank and the singular values of A.
+    """
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
 class SVDResult(NamedTuple):
     """A = U diag(S) Vh."""
 
@@ -97,12 +108,59 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
     return fn.squeeze(X, -1) if vectors else X
 
 
-def pinv(A: Any, rtol: float | None = None) -> Tensor:
+def pinv(A: Any, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The Moore-Penrose inverse. Singular values up to `rtol` times the largest (default: the larger side times the dtype's precision)
-    count as 0. Differentiable where the rank does not change.
+    count as 0. hermitian: of A only the lower triangle is read. Differentiable where the rank does not change.
     """
-    A = _matrix(A, "pinv")
+    A = _matrix(A, "pinv", square=hermitian)
+    if hermitian:
+        below = arrays.tril(A, -1)
+        own = arrays.tril(A) - below
+        A = below + fa.adjoint(below) + (fn.complex(fn.real(own), fn.zeros_like(fn.real(own))) if backend.is_complex(A.dtype) else own)
     return fa.pinv(A, rtol=max(A.shape[-2:]) * backend.precision(A.dtype) if rtol is None else float(rtol))  # type: ignore[no-any-return]
+
+
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The X with A X = B (X A = B if not `left`) for triangular matrices A, of which only that triangle is read; unitriangular: with
+    ones on the diagonal, which is not read either.
+    """
+    A = _matrix(A, "solve_triangular", square=True)
+    offset = 1 if unitriangular else 0
+    A = arrays.triu(A, offset) if upper else arrays.tril(A, -offset)
+    B = _matrix(B, "solve_triangular")
+    return solve(A + _identity(A) if unitriangular else A, B, left=left)
+
+
+def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
+    """The X with L Lᴴ X = B (Uᴴ U X = B if `upper`)."""
+    L = _matrix(L, "cholesky_solve", square=True)
+    L = fa.adjoint(arrays.triu(L)) if upper else arrays.tril(L)
+    return solve(fa.adjoint(L), solve(L, _matrix(B, "cholesky_solve")))
+
+
+def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
+    """The inverse of L Lᴴ (of Uᴴ U if `upper`)."""
+    L = _matrix(L, "cholesky_inverse", square=True)
+    return cholesky_solve(fn.broadcast_to(_identity(L), L.shape), L, upper)
+
+
+def tensorinv(A: Any, ind: int = 2) -> Tensor:
+    """The inverse of A as a map from its last axes to its first `ind` ones: tensordot(tensorinv(A), A, ind) is the identity."""
+    A = as_tensor(A)
+    first, last = A.shape[:ind], A.shape[ind:]
+    if ind < 1 or math.prod(first) != math.prod(last):
+        raise ShapeError(f"linalg.tensorinv: the first {ind} axes of shape {A.shape} must hold as many elements as the others.")
+    return inv(A.reshape(math.prod(first), -1)).reshape((*last, *first))  # type: ignore[no-any-return]
+
+
+def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B; dims: axes of A that are moved to its end first."""
+    A, B = as_tensor(A), as_tensor(B)
+    if dims is not None:
+        A = fn.movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    if not math.prod(A.shape[: B.ndim]) == math.prod(A.shape[B.ndim :]) == B.numel():
+        raise ShapeError(f"linalg.tensorsolve: a right side of shape {B.shape} does not fit A of shape {A.shape}.")
+    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(A.shape[B.ndim :])  # type: ignore[no-any-return]
 
 
 def matrix_power(A: Any, n: int) -> Tensor:
@@ -178,13 +236,22 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
 
 
 def qr(A: Any, mode: str = "reduced") -> QRResult:
-    """Q with orthonormal columns and upper triangular R, A = Q R. mode "complete" is offered for square matrices only, where it is the
-    same. Differentiable where the first columns, as many as Q has, are independent.
+    """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first columns, as many as Q has, are
+    independent.
+
+    mode: "complete" gives Q further columns that make it square and R as many rows of zeros; these columns are determined only as a
+    space, and are constants to the derivative. "r" gives R alone (Q is empty).
     """
     A = _matrix(A, "qr")
     m, n = A.shape[-2:]
-    if mode not in ("reduced", "complete") or (mode == "complete" and m > n):
-        raise ValueError(f'linalg.qr: mode must be "reduced" (or "complete" where there are not more rows than columns), got {mode!r}.')
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f'linalg.qr: mode must be "reduced", "complete" or "r", got {mode!r}.')
+    if mode == "r":
+        return QRResult(fn.zeros(0, dtype=A.dtype).to(A.device), qr(A).R)
+    if mode == "complete" and m > n:
+        Q, R = fa.qr(A)
+        none = fn.zeros((*A.shape[:-2], m - n, n), dtype=A.dtype).to(A.device)
+        return QRResult(fn.cat([Q, _completion(Q)], -1), fn.cat([R, none], -2))
     if m >= n:
         return QRResult(*fa.qr(A))
     Q, R = fa.qr(A[..., :m])
@@ -208,29 +275,108 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
     return eigh(A, UPLO).eigenvalues
 
 
-def svd(A: Any, full_matrices: bool = False) -> SVDResult:
-    """U, S, Vh with A = U diag(S) Vh and S descending, reduced: as many columns of U and rows of Vh as the smaller side of A.
+def svd(A: Any, full_matrices: bool = True) -> SVDResult:
+    """U, S, Vh with A = U diag(S) Vh and S descending. Gradients as of `eigh`.
 
-    `full_matrices=True` is offered for square matrices only, where it is the same: the further columns have no derivative. Gradients
-    as of `eigh`.
+    full_matrices: whether U and Vh are square, as PyTorch's and NumPy's default has it; else there are as many columns of U and rows of Vh
+    as the smaller side of A has elements. The further vectors are determined only as a space, and are constants to the derivative.
     """
     A = _matrix(A, "svd")
-    if full_matrices and A.shape[-1] != A.shape[-2]:
-        raise ValueError("linalg.svd: full_matrices=True is not offered for rectangular matrices: the further vectors are not determined.")
-    return SVDResult(*fa.svd(A))
+    U, S, Vh = fa.svd(A)
+    m, n = A.shape[-2:]
+    if full_matrices and m > n:
+        U = fn.cat([U, _completion(U)], -1)
+    if full_matrices and n > m:
+        Vh = fn.cat([Vh, fa.adjoint(_completion(fa.adjoint(Vh)))], -2)
+    return SVDResult(U, S, Vh)
+
+
+def _completion(Q: Tensor) -> Tensor:
+    """Orthonormal columns that complete those of Q (…, m, n) to a square matrix, without derivative: the last eigenvectors of the
+    projection Q Qᴴ on the space of Q, those of the eigenvalue 0 (the first ones: they ascend).
+    """
+    Q = Q.detach()
+    return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]  # type: ignore[no-any-return]
 
 
 def svdvals(A: Any) -> Tensor:
     """The singular values, descending."""
-    return svd(A).S
+    return svd(A, full_matrices=False).S
 
 
-def lstsq(A: Any, B: Any) -> Tensor:
-    """The X that makes |A X - B| smallest (the shortest such X), by the pseudo-inverse. B as in `solve`."""
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+    """The X that makes |A X - B| smallest (the shortest such X), by the pseudo-inverse. B as in `solve`.
+
+    rcond: as `rtol` of `pinv`. driver: PyTorch's choice of LAPACK routine ("gels", "gelsy", "gelsd", "gelss"), which changes nothing here.
+    """
     A, B = _matrix(A, "lstsq"), as_tensor(B)
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
-    X = matmul(pinv(A), fn.unsqueeze(B, -1) if vectors else B)
-    return fn.squeeze(X, -1) if vectors else X
+    columns = fn.unsqueeze(B, -1) if vectors else B
+    X = matmul(pinv(A, rcond), columns)
+    s = svdvals(A.detach())
+    share = max(A.shape[-2:]) * backend.precision(A.dtype) if rcond is None else rcond
+    rank = fn.sum(s > share * fn.amax(s, -1, True), -1) if s.shape[-1] else fn.zeros(s.shape[:-1], dtype=backend.int64)
+    residuals = vector_norm(matmul(A, X) - columns, 2, -2) ** 2
+    if A.shape[-2] <= A.shape[-1] or not bool((rank == A.shape[-1]).all()):
+        residuals = fn.zeros(0, dtype=residuals.dtype).to(A.device)
+    return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
+
+
+# ------------------------------------------------------------------------------------------------------------- rank and condition
+
+
+def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+    """How many singular values are larger than atol and rtol times the largest (default as of `pinv`, if there is no atol). No
+    derivative.
+    """
+    A = _matrix(A, "matrix_rank").detach()
+    s = fn.abs(eigvalsh(A)) if hermitian else svdvals(A)
+    if s.shape[-1] == 0:
+        return fn.zeros(s.shape[:-1], dtype=backend.int64)
+    if rtol is None:
+        rtol = 0.0 if atol is not None else max(A.shape[-2:]) * backend.precision(A.dtype)
+    least, share = (fn.unsqueeze(as_tensor(0.0 if v is None else v).to(s.dtype), -1) for v in (atol, rtol))
+    return fn.sum(s > fn.maximum(share * fn.amax(s, -1, True), least), -1)
+
+
+def cond(A: Any, p: Any = None) -> Tensor:
+    """The condition number: ‖A‖ ‖A⁻¹‖ in the norm p ("fro", "nuc", inf, -inf, 1, -1); for None or 2 the largest singular value divided by
+    the smallest, for -2 the other way round. Infinite for singular matrices.
+    """
+    A = _matrix(A, "cond", square=p not in (None, 2, -2))
+    if p in (None, 2, -2):
+        s = svdvals(A)
+        return s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
+    try:
+        return matrix_norm(A, p) * matrix_norm(inv(A), p)
+    except LinAlgError:
+        if A.ndim > 2:
+            raise
+        return matrix_norm(A, p) * math.inf
+
+
+def vander(x: Any, N: int | None = None) -> Tensor:
+    """The powers 0 … N − 1 (default: as many as x has elements) of the elements of the last axis, one row an element."""
+    x = as_tensor(x)
+    x = fn.reshape(x, x.shape or (1,)).to(backend.int64 if x.dtype.kind in "iu" else x.dtype)
+    powers = [fn.ones_like(x)]
+    for _ in range((x.shape[-1] if N is None else N) - 1):
+        powers.append(powers[-1] * x)
+    return fn.stack(powers, -1)
+
+
+def householder_product(A: Any, tau: Any) -> Tensor:
+    """The first columns of the product of reflections I − τᵢ vᵢ vᵢᴴ, where vᵢ has zeros above place i, a 1 there, and below it column i
+    of A: what LAPACK's QR gives.
+    """
+    A, tau = _matrix(A, "householder_product"), as_tensor(tau)
+    m, n = A.shape[-2:]
+    out = fn.eye(m, n, dtype=A.dtype).to(A.device).broadcast_to((*A.shape[:-2], m, n))
+    unit = arrays.tril(A, -1) + fn.eye(m, n, dtype=A.dtype).to(A.device)
+    for i in reversed(range(tau.shape[-1])):
+        v = unit[..., i : i + 1]
+        out = out - tau[..., i : i + 1].unsqueeze(-1) * matmul(v, matmul(fa.adjoint(v), out))
+    return out  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- norms and the rest
@@ -296,13 +442,14 @@ def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
 
 
 __all__ = [
-    "LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "logdet", "lstsq", "matmul", "matrix_exp",
-    "matrix_norm", "matrix_power", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "trace", "vecdot",
-    "vector_norm",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "householder_product", "inv", "logdet", "lstsq",
+    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 for _name, _function in {
     "det": det, "slogdet": slogdet, "logdet": logdet, "inverse": inv, "pinverse": pinv, "matrix_power": matrix_power,
     "matrix_exp": matrix_exp, "cholesky": cholesky, "qr": qr,
+    "cholesky_solve": cholesky_solve, "cholesky_inverse": cholesky_inverse,
 }.items():  # fmt: skip
     attach(Tensor, _name, _method(_function, _name))

@@ -33,17 +33,20 @@ def empty_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
     return functions.zeros_like(x, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """base to the power of each of `steps` evenly spaced numbers from start to end."""
-    wanted = dtype or backend.default_dtype()
-    out = functions.pow(base, functions.linspace(start, end, steps, dtype=backend.float64)).to(wanted)
+    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    exponents = functions.linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else backend.float64)
+    out = functions.pow(float(base), exponents.to(backend.float64)).to(wanted, device=device)
     return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
 
 
-def randint_like(x: Any, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
+def randint_like(x: Any, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
     x = as_tensor(x)
-    return functions.randint(low, high, x.shape, dtype=dtype or x.dtype, device=backend.device_of(x.array))
+    return functions.randint(low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array))
 
 
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -52,12 +55,13 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     return order.to(dtype or backend.int64, device=device or "cpu")  # type: ignore[no-any-return]
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None) -> Tensor:
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers with the given means and standard deviations: tensors that broadcast, or numbers and a size. No history."""
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     if size is None:
         size = functions.add(mean, std).shape
-    return functions.randn(size, dtype=dtype) * std + mean  # type: ignore[no-any-return]
+    out = (functions.randn(size, dtype=dtype) * std + mean).to(device=device or "cpu")
+    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
 
 
 def bernoulli(p: Any) -> Tensor:

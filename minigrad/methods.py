@@ -7,6 +7,7 @@ in place.
 from __future__ import annotations
 
 import copy
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,10 +15,11 @@ from typing import Any
 from . import backend, functions
 from .engine.inplace import assign, check_target
 from .engine.record import history
-from .errors import AutogradError, DTypeError, InPlaceError, NoGradientError, ShapeError
-from .graph import HookHandle, Leaf, Node, OpNode
+from .errors import AutogradError, DTypeError, InPlaceError, NoGradientError, ShapeError, did_you_mean
+from .nodes import HookHandle, Leaf, Node, OpNode
 from .ops import elementwise as ew
 from .ops import index as ix
+from .ops.operators import BINARY, COMPARISONS
 from .tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, overwrite_payload, wrap
 
 attach = setattr
@@ -63,26 +65,14 @@ def _augmented(operation: Any, name: str, shown: str) -> Callable[[Tensor, Any],
     return lambda self, other: write(self, other) if _accepts(other) else NotImplemented
 
 
-_OPERATORS: dict[str, Any] = {
-    "add": ew.add,
-    "sub": ew.sub,
-    "mul": ew.mul,
-    "truediv": ew.div,
-    "floordiv": ew.floor_divide,
-    "mod": ew.remainder,
-    "pow": functions.pow,
-    "matmul": functions.matmul,
-    "and": ew.bitwise_and,
-    "or": ew.bitwise_or,
-    "xor": ew.bitwise_xor,
-}
+_OPERATORS = BINARY | {"pow": functions.pow, "matmul": functions.matmul}  # which look at their operands first
 _SYMBOLS = dict(zip(_OPERATORS, "+ - * / // % ** @ & | ^".split(), strict=True))
 for _name, _operation in _OPERATORS.items():
     attach(Tensor, f"__{_name}__", _operator(_operation))
     attach(Tensor, f"__r{_name}__", _reflected(_operation))
     attach(Tensor, f"__i{_name}__", _augmented(_operation, f"__i{_name}__", f"x {_SYMBOLS[_name]}= …"))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    attach(Tensor, f"__{_name}__", _operator(getattr(ew, _name)))
+for _name, _operation in COMPARISONS.items():
+    attach(Tensor, f"__{_name}__", _operator(_operation))
 attach(Tensor, "__hash__", lambda self: id(self))
 attach(Tensor, "__neg__", lambda self: ew.neg(self))
 attach(Tensor, "__pos__", lambda self: self)
@@ -545,11 +535,22 @@ def _set_grad(self: Tensor, value: Any) -> None:
     self._grad = value
 
 
+def _get_grad(self: Tensor) -> Tensor | None:
+    if self._grad is None and isinstance(self.node, OpNode) and self.node.retained is None:
+        warnings.warn(
+            "the .grad of a tensor that is the result of an operation was asked for. It stays None: backward passes keep those of leaves "
+            "only. Call x.retain_grad() before the backward pass to keep this one. If it shall be a parameter, as in w = w - lr * w.grad, "
+            "change the leaf itself instead: with mg.no_grad(): w -= lr * w.grad.",
+            stacklevel=2,
+        )
+    return self._grad
+
+
 attach(
     Tensor,
     "grad",
     property(
-        lambda self: self._grad,
+        _get_grad,
         _set_grad,
         lambda self: _set_grad(self, None),
         doc="The gradient that backward passes have added up here, or None.",
@@ -690,3 +691,21 @@ def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = Non
     from .autograd import backward as run
 
     run(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+# ----------------------------------------------------------------------------------------------------------------- other words
+
+_OTHER_WORDS = {
+    "gradient": "grad", "len": "len(x)", "length": "len(x)", "toarray": "numpy()", "to_numpy": "numpy()", "value": "item()",
+    "values": "numpy()", "astype": "to(dtype)", "copy": "clone()", "fill": "fill_", "power": "pow", "append": "mg.cat",
+}  # fmt: skip
+"""What tensors are asked for by people who come from elsewhere."""
+
+
+def _no_such_attribute(self: Tensor, name: str) -> Any:
+    """Python asks this for names that are nowhere else."""
+    hint = "" if name.startswith("_") else did_you_mean(name, dir(Tensor), _OTHER_WORDS)
+    raise AttributeError(f"a Tensor has no attribute {name!r}.{hint}", name=name)
+
+
+attach(Tensor, "__getattr__", _no_such_attribute)

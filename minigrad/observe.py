@@ -58,6 +58,8 @@ _changing = threading.Lock()
 class _Here(threading.local):
     listening: tuple[Observer, ...] = ()
     event: Event | None = None
+    owners: tuple[Any, ...] = ()
+    made: Callable[[Any], None] | None = None
 
 
 _here = _Here()
@@ -107,13 +109,16 @@ def _end(begun: list[Observer], event: Event) -> None:
 
 
 @contextmanager
-def region(name: str) -> Iterator[None]:
-    """A stretch of the user's program with a name, shown to this thread's observers as an event of the phase "region"."""
+def region(name: str, about: Any = None) -> Iterator[None]:
+    """A stretch of the user's program with a name, shown to this thread's observers as an event of the phase "region".
+
+    about: whatever the stretch belongs to; observers find it in the event's params.
+    """
     listening = _here.listening
     if not listening:
         yield
         return
-    event = Event("region", None, (), {"name": name})
+    event = Event("region", None, (), {"name": name, "about": about})
     _here.event = event
     begun: list[Observer] = []
     try:
@@ -127,6 +132,30 @@ def region(name: str) -> Iterator[None]:
     finally:
         _here.event = event.parent
         _end(begun, event)
+
+
+@contextmanager
+def belonging(owner: Any) -> Iterator[None]:
+    """What runs inside belongs to `owner` (a module's call). That is no event of its own: an observer that cares asks `owners()`."""
+    before = _here.owners
+    _here.owners = (*before, owner)
+    try:
+        yield
+    finally:
+        _here.owners = before
+
+
+def owners() -> tuple[Any, ...]:
+    """To whom the work under way in this thread belongs, the outermost first. Kept only while somebody listens."""
+    return _here.owners
+
+
+def made(tensor: Any) -> Any:
+    """A tensor was made of data, not by an operation: told to who records this thread's work (it is not part of the world outside). Returns
+    the tensor."""
+    if _here.made is not None:
+        _here.made(tensor)
+    return tensor
 
 
 def current() -> Event | None:

@@ -153,7 +153,22 @@ class Primitive:
         return (self.pushes[0] if self.pushes else None) if self.variadic else self.pushes[index]
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        return apply(self, args, params)
+        try:
+            return apply(self, args, params)
+        except TypeError:
+            self._check_call(len(args), params)
+            raise
+
+    def _check_call(self, count: int, params: dict[str, Any]) -> None:
+        """Raise TypeError, naming the operation and its arguments, if a call has too many or too few."""
+        named = {p.name: p for p in inspect.signature(self.forward).parameters.values()}
+        missing = [k for k in self.keywords if k not in params and named[k].default is inspect.Parameter.empty]
+        unknown = [k for k in params if k not in self.keywords]
+        wrong = [] if self.variadic or count == len(self.inputs) else [f"got {count} operand{'s' if count != 1 else ''}"]
+        wrong += [f"{k} is missing" for k in missing] + [f"{k} is unknown" for k in unknown]
+        if wrong:
+            call = ", ".join([*(f"*{n}" if self.variadic else n for n in self.inputs), *(f"{k}=" for k in self.keywords)])
+            raise TypeError(f"the operation is {self.name}({call}): {', '.join(wrong)}.") from None
 
     def __repr__(self) -> str:
         return f"<{self.kind} operation {self.name}({', '.join(self.inputs)})>"

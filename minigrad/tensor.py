@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import graph
-from .backend import Array, DType, Shape, as_payload, is_differentiable, owned_array
+from . import nodes, observe
+from .backend import Array, DType, Shape, as_payload, device_of, is_differentiable, owned_array
 from .errors import DeviceError, DTypeError, NoGradientError, ShapeError
-from .graph import Leaf, Node, Version
+from .nodes import Leaf, Node, Version
 from .primitive import Primitive
 
 
@@ -86,6 +86,8 @@ class Tensor:
             make_leaf(self)
             if stores_grad is not None and isinstance(self.node, Leaf):
                 self.node.stores_grad = stores_grad
+        if observe.observers:
+            observe.made(self)
 
     if TYPE_CHECKING:
         # Attached by methods.py; named here for type checkers and editors only.
@@ -199,6 +201,8 @@ def alias(tensor: Tensor) -> Tensor:
 
 def overwrite_payload(tensor: Tensor, values: Array) -> None:
     """Put `values` (broadcastable, castable) into the tensor's memory and count it."""
+    if hasattr(type(values), "__minigrad_write__"):
+        values.__minigrad_write__(tensor)
     version = memory_version(tensor)
     tensor.array[...] = values
     version.count += 1
@@ -206,8 +210,6 @@ def overwrite_payload(tensor: Tensor, values: Array) -> None:
 
 def check_gradient(tensor: Tensor, grad: Any) -> None:
     """Raise unless `grad` may become the `.grad` of `tensor`: None, or a tensor of the same shape, dtype and device."""
-    from .backend import device_of
-
     if grad is None:
         return
     if not isinstance(grad, Tensor):
@@ -230,4 +232,4 @@ def _revive(leaf: Leaf) -> Tensor:
     return tensor
 
 
-graph._revive = _revive
+nodes._revive = _revive

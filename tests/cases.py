@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import network_cases as net
@@ -134,6 +135,11 @@ def in_dtype_of(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # ---------------------------------------------------------------------------------------------- definitions in NumPy's terms
+
+
+def normal_quantile(share: Any) -> float:
+    """The place within which that share of the distribution e^(-x²) / √π lies."""
+    return NormalDist(0, math.sqrt(0.5)).inv_cdf((1 + float(share)) / 2)
 
 
 def softplus_reference(x: Any) -> Any:
@@ -691,6 +697,38 @@ def ordered(x: Any, axis: int, descending: bool) -> Any:
     return np.argsort(-x if descending else x, axis=axis, kind="stable")
 
 
+def latest_best(x: Any, axis: int) -> Any:
+    """Which of the elements so far is the largest, the last one of equals."""
+    return np.apply_along_axis(lambda row: [max(range(k + 1), key=lambda i: (row[i], i)) for k in range(len(row))], axis, x)
+
+
+def largest_written(x: Any, values: Any, index: Any) -> Any:
+    """One value after the other, each to its place."""
+    out, places = x.copy(), np.broadcast_arrays(*index)
+    for i in np.ndindex(values.shape):
+        at = tuple(place[i] for place in places)
+        out[at] = max(out[at], values[i])
+    return out
+
+
+def fourier(x: Any, axes: tuple[int, ...], inverse: bool, scale: float) -> Any:
+    """A product with the matrix of the transform for each axis."""
+    for axis in axes:
+        n = x.shape[axis]
+        turns = np.outer(np.arange(n), np.arange(n)) * (1 if inverse else -1) / n
+        x = np.moveaxis(np.tensordot(np.exp(2j * np.pi * turns), x, (1, axis)), 0, axis).astype(x.dtype)
+    return x * scale
+
+
+def gamma_slope(x: Any, n: int = 0) -> Any:
+    """Derivatives of ln Γ: the first thousand terms of their series, and what Euler and Maclaurin say of the rest."""
+    z, s = np.asarray(x, float), n + 1
+    terms, rest = np.sum((z[..., None] + np.arange(1000.0)) ** -s, -1), z + 1000
+    if n == 0:
+        return np.log(rest) - 0.5 / rest - 1 / (12 * rest**2) - terms
+    return (-1) ** s * math.factorial(n) * (terms + rest ** (1 - s) / n + 0.5 * rest**-s + s / 12 * rest ** (-s - 1))
+
+
 def running_sums(x: Any, axis: int) -> Any:
     return np.cumsum(x, axis, x.dtype)
 
@@ -773,6 +811,30 @@ CASES += [
     # order and counting
     shaped("argsort", "up", ordered, (3, 4), params={"axis": 0, "descending": False}, complex=False),
     shaped("argsort", "down", ordered, (3, 4), params={"axis": 1, "descending": True}, complex=False),
+    shaped("leader", "largest", lambda x, axis, largest: latest_best(x, axis), (3, 4), params={"axis": 1, "largest": True}, complex=False),
+    shaped("leader", "smallest", lambda x, axis, largest: latest_best(-x, axis), (4,), params={"axis": 0, "largest": False}, complex=False),
+    # Fourier transforms
+    *(
+        shaped("fft", variant, fourier, shape, real=False, half=(), params={"axes": axes, "inverse": inverse, "scale": scale})
+        for variant, shape, axes, inverse, scale in [
+            ("one", (3, 5), (1,), False, 1.0),
+            ("inverse", (4, 3), (0,), True, 0.25),
+            ("two", (2, 3, 4), (0, 2), False, 0.5),
+        ]
+    ),
+    # the largest of what is written
+    *(
+        Case(
+            "scatter_extreme",
+            lambda x, v, index, largest: largest_written(x if largest else -x, v if largest else -v, index) * (1 if largest else -1),
+            (LOW_HALVES, HIGH_HALVES),
+            ((3, 2), (4, 2)),
+            {"index": (np.array([[0, 2], [2, 2], [0, 0], [0, 2]]), np.array([[0, 1]])), "largest": largest},
+            variant="largest" if largest else "smallest",
+            half=("float16",),
+        )
+        for largest in (True, False)
+    ),
     Case("argwhere", lambda x: np.stack(np.nonzero(x), -1), ("bool",), ((3, 4),)),
     Case("bincount", lambda x, minlength: np.array([np.sum(x == k) for k in range(9)]), ("int",), ((12,),), {"minlength": 9}),
     shaped("searchsorted", "left", lambda s, v, side: np.sum(s < v[..., None], -1), (1,), (3, 4), params={"side": "left"}, complex=False),
@@ -781,7 +843,17 @@ CASES += [
     binary("xlogy", lambda a, b: a * np.log(b), REALS, POSITIVE),
     binary("hypot", lambda a, b: np.sqrt(a * a + b * b), half=("float16",)),
     unary("erfc", in_dtype_of(np.vectorize(math.erfc, otypes=[float]))),
+    unary("lgamma", in_dtype_of(np.vectorize(math.lgamma, otypes=[float])), BETWEEN_INTEGERS),
+    unary("digamma", in_dtype_of(gamma_slope), BETWEEN_INTEGERS, precision=1e-11),
+    *(unary("polygamma", in_dtype_of(gamma_slope), BETWEEN_INTEGERS, params={"n": n}, variant=f"{n}", precision=1e-11) for n in (1, 2)),
     binary("heaviside", lambda x, v: np.where(x > 0, np.ones_like(v), np.zeros_like(v))),
+    unary("erfinv", in_dtype_of(np.vectorize(normal_quantile, otypes=[float])), SMALL),
+    unary("signbit", lambda x: x < 0),
+    binary("nextafter", in_dtype_of(np.vectorize(math.nextafter, otypes=[float])), half=("float16",)),
+    binary("gcd", np.vectorize(math.gcd, otypes=[np.int64]), "int", "int"),
+    binary("lcm", np.vectorize(math.lcm, otypes=[np.int64]), "int", "int"),
+    binary("left_shift", lambda a, b: a * 2**b, "int", "int"),
+    binary("right_shift", lambda a, b: a // 2**b, "int", "int"),
     # diagonals and triangles
     shaped("diagonal", "main", read_diagonal, (3, 4), params={"offset": 0, "axis1": 0, "axis2": 1}),
     shaped("diagonal", "upper", read_diagonal, (2, 4, 3), params={"offset": 1, "axis1": 2, "axis2": 0}),

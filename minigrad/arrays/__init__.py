@@ -7,11 +7,44 @@ order. What is new (scans, diagonals, sorting) is declared in `ops/`.
 
 from typing import Any
 
+from ..functions import axis_of as _axis_of
 from ..functions import conj as _conj
+from ..functions import movedim as _movedim
 from ..functions import nonzero as _nonzero
 from ..methods import _in_place, attach
+from ..ops.factorisations import svd as _svd
 from ..tensor import Tensor
-from .order import aminmax, argsort, kthvalue, max, median, min, nanmedian, searchsorted, sort, topk, unique
+from ..tensor import as_tensor as _as_tensor
+from .arranging import (
+    block_diag,
+    cartesian_prod,
+    combinations,
+    diagonal_scatter,
+    fill,
+    index_put,
+    msort,
+    select_scatter,
+    slice_scatter,
+    unfold,
+    unravel_index,
+)
+from .order import (
+    aminmax,
+    argsort,
+    bucketize,
+    cummax,
+    cummin,
+    kthvalue,
+    max,
+    median,
+    min,
+    nanmedian,
+    searchsorted,
+    sort,
+    topk,
+    unique,
+    unique_consecutive,
+)
 from .picking import (
     argwhere,
     gather,
@@ -25,6 +58,7 @@ from .picking import (
     put,
     scatter,
     scatter_add,
+    scatter_reduce,
     take,
     take_along_dim,
 )
@@ -60,18 +94,36 @@ from .pieces import repeat as _repeat
 from .pointwise import (
     addcdiv,
     addcmul,
+    bitwise_left_shift,
+    bitwise_right_shift,
+    copysign,
     deg2rad,
+    digamma,
     erfc,
+    erfinv,
+    float_power,
+    fmax,
+    fmin,
     frac,
+    gcd,
     heaviside,
     hypot,
     isclose,
     isneginf,
     isposinf,
+    isreal,
+    lcm,
+    ldexp,
     lerp,
+    lgamma,
+    logaddexp2,
     logit,
+    mvlgamma,
     nan_to_num,
+    nextafter,
+    polygamma,
     rad2deg,
+    signbit,
     sinc,
     xlogy,
 )
@@ -114,11 +166,35 @@ from .running import (
     var_mean,
 )
 from .running import vector_norm as _vector_norm
+from .statistics import (
+    corrcoef,
+    cov,
+    cumulative_trapezoid,
+    gradient,
+    histc,
+    isin,
+    mode,
+    multinomial,
+    nanquantile,
+    quantile,
+    renorm,
+    trapezoid,
+)
 from .triangles import diag, diag_embed, diagflat, diagonal, trace, tril, tril_indices, triu, triu_indices
+
+trapz = trapezoid
 
 
 def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Tensor:
-    """(Σ|x|^p)^(1/p) over `dim` (all axes by default); "fro" means p = 2. See `linalg.vector_norm`."""
+    """(Σ|x|^p)^(1/p) over `dim` (all axes by default); "fro" means p = 2, "nuc" the sum of a matrix's singular values. See
+    `linalg.vector_norm`.
+    """
+    if p == "nuc":
+        x = _as_tensor(x)
+        rows, columns = range(x.ndim) if dim is None else dim
+        values = _svd(_movedim(x, (rows, columns), (-2, -1)))[1].sum(-1)
+        first, second = sorted((_axis_of(x.ndim, rows, "norm"), _axis_of(x.ndim, columns, "norm")))
+        return values.unsqueeze(first).unsqueeze(second) if keepdim else values  # type: ignore[no-any-return]
     return _vector_norm(x, 2 if p in ("fro", None) else p, dim, keepdim)
 
 
@@ -137,47 +213,76 @@ __all__ = [
     "atleast_3d",
     "baddbmm",
     "bincount",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+    "block_diag",
     "bmm",
     "broadcast_shapes",
     "broadcast_tensors",
+    "bucketize",
+    "cartesian_prod",
     "cdist",
     "chunk",
     "column_stack",
+    "combinations",
+    "copysign",
+    "corrcoef",
     "count_nonzero",
+    "cov",
     "cross",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
+    "cumulative_trapezoid",
     "deg2rad",
     "diag",
     "diag_embed",
     "diagflat",
     "diagonal",
+    "diagonal_scatter",
     "diff",
+    "digamma",
     "dist",
     "dot",
     "dstack",
     "einsum",
     "erfc",
+    "erfinv",
+    "fill",
     "fliplr",
     "flipud",
+    "float_power",
+    "fmax",
+    "fmin",
     "frac",
     "gather",
+    "gcd",
     "ger",
+    "gradient",
     "heaviside",
+    "histc",
     "hsplit",
     "hstack",
     "hypot",
     "index_add",
     "index_copy",
     "index_fill",
+    "index_put",
     "index_select",
     "inner",
     "isclose",
+    "isin",
     "isneginf",
     "isposinf",
+    "isreal",
     "kron",
     "kthvalue",
+    "lcm",
+    "ldexp",
     "lerp",
+    "lgamma",
+    "logaddexp2",
     "logcumsumexp",
     "logit",
     "logsumexp",
@@ -189,27 +294,40 @@ __all__ = [
     "meshgrid",
     "min",
     "mm",
+    "mode",
+    "msort",
     "multi_dot",
+    "multinomial",
     "mv",
+    "mvlgamma",
     "nan_to_num",
     "nanmean",
     "nanmedian",
+    "nanquantile",
     "nansum",
     "narrow",
+    "nextafter",
     "norm",
     "outer",
+    "polygamma",
     "prod",
     "put",
+    "quantile",
     "rad2deg",
+    "renorm",
     "repeat_interleave",
     "roll",
     "rot90",
     "row_stack",
     "scatter",
     "scatter_add",
+    "scatter_reduce",
     "searchsorted",
     "select",
+    "select_scatter",
+    "signbit",
     "sinc",
+    "slice_scatter",
     "sort",
     "split",
     "std",
@@ -220,6 +338,8 @@ __all__ = [
     "tensordot",
     "tile",
     "topk",
+    "trapezoid",
+    "trapz",
     "tril",
     "tril_indices",
     "triu",
@@ -227,6 +347,8 @@ __all__ = [
     "unbind",
     "unflatten",
     "unique",
+    "unique_consecutive",
+    "unravel_index",
     "var",
     "var_mean",
     "vdot",
@@ -239,12 +361,15 @@ __all__ = [
 
 _NO_METHODS = """
     einsum multi_dot atleast_1d atleast_2d atleast_3d hstack vstack row_stack dstack column_stack broadcast_shapes broadcast_tensors
-    meshgrid tril_indices triu_indices cdist var_mean std_mean searchsorted
+    meshgrid tril_indices triu_indices cdist var_mean std_mean searchsorted polygamma
+    block_diag cartesian_prod combinations unravel_index bucketize gradient isin trapezoid trapz cumulative_trapezoid
 """.split()
 _METHODS = [name for name in __all__ if name not in _NO_METHODS]
 _IN_PLACE = """
     cumsum cumprod addmm addmv baddbmm addbmm addr masked_fill masked_scatter index_add index_copy index_fill scatter scatter_add put
-    tril triu xlogy hypot erfc nan_to_num lerp addcmul addcdiv deg2rad rad2deg frac logit sinc
+    scatter_reduce tril triu xlogy hypot erfc lgamma digamma nan_to_num lerp addcmul addcdiv deg2rad rad2deg frac logit sinc
+    copysign erfinv float_power fmax fmin gcd heaviside lcm ldexp logaddexp2 mvlgamma nextafter renorm bitwise_left_shift
+    bitwise_right_shift
 """.split()
 
 
@@ -261,6 +386,9 @@ for _name in _METHODS:
     attach(Tensor, _name, _method(globals()[_name], _name))
 for _name in _IN_PLACE:
     attach(Tensor, _name + "_", _in_place(globals()[_name], _name + "_", _name + "_"))
+attach(Tensor, "polygamma", lambda self, n: polygamma(n, self))
+attach(Tensor, "polygamma_", _in_place(lambda self, n: polygamma(n, self), "polygamma_", "polygamma_"))
+attach(Tensor, "unfold", _method(unfold, "unfold"))
 attach(Tensor, "repeat", _method(_repeat, "repeat"))
 attach(Tensor, "nonzero", _method(_nonzero, "nonzero"))
 attach(Tensor, "adjoint", lambda self: _conj(self.mT))

@@ -65,6 +65,25 @@ def aminmax(x: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
     return MinMax(fn.amin(x, dim, keepdim), fn.amax(x, dim, keepdim))
 
 
+def cummax(x: Any, dim: int) -> ValuesIndices:
+    """(values, indices): the largest of x[0] … x[k] along a dimension, and where it is (the last of equals; NaN is largest)."""
+    return _leading(x, dim, "cummax", True)
+
+
+def cummin(x: Any, dim: int) -> ValuesIndices:
+    """(values, indices): the smallest of x[0] … x[k] along a dimension, and where it is (the last of equals; NaN is smallest)."""
+    return _leading(x, dim, "cummin", False)
+
+
+def _leading(x: Any, dim: int, function: str, largest: bool) -> ValuesIndices:
+    x = as_tensor(x)
+    axis = fn.axis_of(x.ndim, dim, function)
+    if x.ndim == 0:
+        return ValuesIndices(fn.clone(x), fn.zeros_like(x, dtype=backend.int64))
+    indices = sorting.leader(x, axis=axis, largest=largest)
+    return ValuesIndices(read_along(x, indices, axis), indices)
+
+
 def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices (int64) that sort x along a dimension. Equals always keep their order."""
     x = as_tensor(x)
@@ -139,32 +158,61 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
     return _chosen(x, read_along(argsort(x, axis), place, axis), axis, keepdim)
 
 
-def unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The different elements of x in ascending order; with `return_inverse` also where each element of x is among them, with
-    `return_counts` also how often each occurs. The derivative goes to the first of equals.
+def unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The different elements of x in ascending order (with `dim`: its different slices along that dimension, in the order of a
+    dictionary); with `return_inverse` also where each is among them, with `return_counts` also how often each occurs. The derivative
+    goes to the first of equals.
     """
     x = as_tensor(x)
-    flat = x.reshape(-1)
-    order = argsort(flat)
-    ascending = fn.getitem(flat, order)
-    n = flat.shape[0]
-    first = fn.cat([fn.ones(builtins.min(n, 1), dtype=backend.bool_).to(x.device), ascending[1:] != ascending[:-1]])
-    results = [ascending[first]]
+    rows = _slices(x, dim, "unique")
+    order = counting(rows.shape[0], x)
+    for column in reversed(range(rows.shape[1])):
+        order = fn.getitem(order, argsort(fn.getitem(rows, (order, column))))
+    return _different(x, rows, order, return_inverse, return_counts, dim)
+
+
+def unique_consecutive(x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """x without the elements (with `dim`: the slices) that equal the one before them; further results as of `unique`."""
+    x = as_tensor(x)
+    rows = _slices(x, dim, "unique_consecutive")
+    return _different(x, rows, counting(rows.shape[0], x), return_inverse, return_counts, dim)
+
+
+def _slices(x: Tensor, dim: int | None, function: str) -> Tensor:
+    """Each element, or each slice along a dimension, as a row."""
+    if dim is None:
+        return x.reshape(-1, 1)  # type: ignore[no-any-return]
+    axis = fn.axis_of(x.ndim, dim, function)
+    count = x.shape[axis] if x.ndim else 1
+    return fn.movedim(x, axis, 0).reshape(count, x.numel() // builtins.max(count, 1))  # type: ignore[no-any-return]
+
+
+def _different(x: Tensor, rows: Tensor, order: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    """The rows that differ from the one before, in this order, and what else is asked for."""
+    n = rows.shape[0]
+    ordered = fn.getitem(rows.detach(), order)
+    first = fn.cat([fn.ones(builtins.min(n, 1), dtype=backend.bool_).to(x.device), fn.any(ordered[1:] != ordered[:-1], 1)])
+    chosen = fn.getitem(order, first)
+    results = [fn.getitem(x.reshape(-1), chosen) if dim is None else fn.getitem(x, along(fn.axis_of(x.ndim, dim, "unique"), chosen))]
     if return_inverse:
         from .picking import put
         from .running import cumsum
 
         ranks = cumsum(first, 0) - 1
-        results.append(put(fn.zeros_like(ranks), order, ranks).reshape(x.shape))
+        inverse = put(fn.zeros_like(ranks), order, ranks)
+        results.append(inverse.reshape(x.shape) if dim is None else inverse)
     if return_counts:
         starts = fn.getitem(counting(n, x), first)
         results.append(fn.cat([starts[1:], fn.full(builtins.min(n, 1), n, dtype=backend.int64).to(x.device)]) - starts)
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """For each value the index (int64) at which it would have to be inserted to keep the order of the last dimension: before equals, or
-    behind them if `right`. A 1-d sequence serves values of any shape; otherwise the leading dimensions must agree. No derivative.
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
+) -> Tensor:
+    """For each value the index (int64, or int32 if asked for) at which it would have to be inserted to keep the order of the last
+    dimension: before equals, or behind them if `right`. A 1-d sequence serves values of any shape; otherwise the leading dimensions must
+    agree. sorter: the indices that sort the sequence, if it is not in order. No derivative.
     """
     sequence, values = as_tensor(sorted_sequence), as_tensor(values)
     if side not in (None, "left", "right"):
@@ -174,4 +222,14 @@ def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False, side
             "searchsorted: the sequence must be 1-d or agree with the values in all but the last dimension, "
             f"got {sequence.shape} and {values.shape}."
         )
-    return sorting.searchsorted(sequence, values, side="right" if right or side == "right" else "left")  # type: ignore[no-any-return]
+    if sorter is not None:
+        sequence = read_along(sequence, as_tensor(sorter), sequence.ndim - 1)
+    found = sorting.searchsorted(sequence, values, side="right" if right or side == "right" else "left")
+    return found.to(backend.int32) if out_int32 else found  # type: ignore[no-any-return]
+
+
+def bucketize(values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """For each value the number of the interval between ascending 1-d boundaries that it falls into (`searchsorted` the other way
+    round).
+    """
+    return searchsorted(boundaries, values, out_int32=out_int32, right=right)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, ShapeError
-from ..tensor import Tensor, as_tensor
+from ..ops import index as ix
+from ..tensor import Tensor, as_tensor, wrap
 from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
 from .pieces import broadcast_shapes, broadcast_tensors
 
@@ -159,11 +161,11 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
 
 def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
     """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as large as the index, or one number for
-    all (also as `value=`); reduce="add" adds instead of replacing.
+    all (also as `value=`); reduce="add" adds and "multiply" multiplies instead of replacing.
     """
     x, index = as_tensor(x), as_tensor(index)
-    if reduce not in (None, "add"):
-        raise ValueError(f'scatter: reduce must be None or "add", got {reduce!r}.')
+    if reduce not in (None, "add", "multiply"):
+        raise ValueError(f'scatter: reduce must be None, "add" or "multiply", got {reduce!r}.')
     axis = fn.axis_of(x.ndim, dim, "scatter")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter")
     same_ndim("scatter", ("x", x), ("index", index))
@@ -183,12 +185,73 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
         source = source[tuple(slice(0, n) for n in index.shape)]
     else:
         source = in_dtype_of(x, source)
+    if reduce == "multiply":
+        return _scatter_product(x, fn.broadcast_to(source, index.shape), grid(index, axis))
     return written(x, source, grid(index, axis), reduce == "add", "scatter")
 
 
 def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Tensor:
     """x with src[i, j, …] added to x[index[i, j, …], j, …] for dim 0, and so on; repeated indices accumulate."""
     return scatter(x, dim, index, as_tensor(src), reduce="add")
+
+
+def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so on.
+
+    reduce: "sum", "prod", "mean", "amax", "amin"; include_self: whether the element of x counts among what is reduced. Elements that no
+    index names stay. Equal largest ones share the derivative; that of products is right where factors are 0. Raises as `scatter` does.
+    """
+    x, index, src = as_tensor(x), as_tensor(index), as_tensor(src)
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise ValueError(f'scatter_reduce: reduce must be "sum", "prod", "mean", "amax" or "amin", got {reduce!r}.')
+    axis = fn.axis_of(x.ndim, dim, "scatter_reduce")
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter_reduce")
+    if src.dtype != x.dtype:
+        raise DTypeError(f"scatter_reduce: src must have the dtype of x, {x.dtype}, got {src.dtype}.")
+    same_ndim("scatter_reduce", ("x", x), ("index", index), ("src", src))
+    if x.ndim == 0 or index.ndim == 0 or src.ndim == 0:
+        flat = scatter_reduce(x.reshape(-1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self)
+        return flat.reshape(x.shape)  # type: ignore[no-any-return]
+    fits_within("scatter_reduce", "x", index.shape, x.shape, axis)
+    fits_within("scatter_reduce", "src", index.shape, src.shape)
+    src, place = src[tuple(slice(0, n) for n in index.shape)], grid(index, axis)
+    if not include_self:
+        neutral = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
+        if neutral is None:
+            neutral = backend.lowest(x.dtype) if reduce == "amax" else backend.highest(x.dtype)
+        x = written(x, in_dtype_of(x, neutral), place, False, "scatter_reduce")
+    if reduce in ("amax", "amin"):
+        return ix.scatter_extreme(x, src, index=fn._plain_index(place, x.array), largest=reduce == "amax")  # type: ignore[no-any-return]
+    if reduce == "prod":
+        return _scatter_product(x, src, place)
+    total = written(x, src, place, True, "scatter_reduce")
+    if reduce == "sum":
+        return total
+    count = fn.full_like(x, int(include_self), dtype=backend.int64)
+    count = fn.clamp(written(count, fn.ones_like(src, dtype=backend.int64), place, True, "scatter_reduce"), 1)
+    return total / count if backend.is_differentiable(x.dtype) else fn.floor_divide(total, count.to(x.dtype))
+
+
+def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tensor:
+    """x times all src of each place, in rounds: the first of each place, then the second, … No round has a place twice, so each is a
+    reading, a product and a writing, which have derivatives.
+    """
+    width, flat = 1, None
+    for part, size in zip(reversed(place), reversed(x.shape), strict=True):
+        flat = part * width if flat is None else flat + part * width
+        width *= size
+    targets = backend.to_numpy(fn.broadcast_to(flat, src.shape).array).reshape(-1)
+    order = targets.argsort(kind="stable")
+    ordered = targets[order]
+    first = backend.host.searchsorted(ordered, ordered)
+    rank = backend.host.arange(len(ordered)) - first  # how many before it go to the same place
+    product, factors = x.reshape(-1), src.reshape(-1)
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        chosen = order[rank == turn]
+        there = (wrap(backend.beside(targets[chosen], x.array)),)
+        factor = factors[wrap(backend.beside(chosen, x.array))]
+        product = written(product, product[there] * factor, there, False, "scatter_reduce")
+    return product.reshape(x.shape)  # type: ignore[no-any-return]
 
 
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:

@@ -197,11 +197,13 @@ def repeat(x: Any, *sizes: Any) -> Tensor:
     return spread.reshape([t * n for t, n in zip(times, shape, strict=True)])  # type: ignore[no-any-return]
 
 
-def repeat_interleave(x: Any, repeats: Any, dim: int | None = None) -> Tensor:
+def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element repeated so often in its place (of the flattened tensor without `dim`); `repeats` is a number or one number for
-    each.
+    each. With one tensor alone: its place k repeated x[k] times. output_size: the length that comes out, if it is known.
     """
     x = as_tensor(x)
+    if repeats is None:
+        return repeat_interleave(counting(x.numel(), x), x, 0)
     if dim is None:
         x, dim = x.reshape(-1), 0
     axis = _axis(x, dim, "repeat_interleave")

@@ -22,6 +22,23 @@ def hypot(a: Any, b: Any) -> Tensor:
     return special.hypot(a if isinstance(a, Tensor) or isinstance(b, Tensor) else as_tensor(a), b)  # type: ignore[no-any-return]
 
 
+def lgamma(x: Any) -> Tensor:
+    """The logarithm of |Γ(x)|; infinite at 0, -1, -2, …"""
+    return special.lgamma(as_tensor(x))  # type: ignore[no-any-return]
+
+
+def digamma(x: Any) -> Tensor:
+    """The derivative of `lgamma`."""
+    return special.digamma(as_tensor(x))  # type: ignore[no-any-return]
+
+
+def polygamma(n: int, x: Any) -> Tensor:
+    """The n-th derivative of `digamma` (n = 0: digamma itself). Raises ValueError for a negative n."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise ValueError(f"polygamma(n, x): n must be a whole number from 0 on, got {n!r}.")
+    return digamma(x) if n == 0 else special.polygamma(as_tensor(x), n=n)
+
+
 def erfc(x: Any) -> Tensor:
     """1 - erf(x), accurate where that is tiny."""
     return special.erfc(as_tensor(x))  # type: ignore[no-any-return]
@@ -79,16 +96,22 @@ def frac(x: Any) -> Tensor:
     return x - fn.trunc(x)  # type: ignore[no-any-return]
 
 
+def _real_numbers(x: Any) -> Tensor:
+    """x, integers and booleans in the default floating dtype."""
+    x = as_tensor(x)
+    return x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())  # type: ignore[no-any-return]
+
+
 def logit(x: Any, eps: float | None = None) -> Tensor:
     """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
-    x = floating(x, "logit")
+    x = _real_numbers(x)
     x = x if eps is None else fn.clamp(x, eps, 1 - eps)
     return fn.log(x / (1 - x))
 
 
 def sinc(x: Any) -> Tensor:
     """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their digits, by its power series."""
-    z = floating(x, "sinc") * math.pi
+    z = _real_numbers(x) * math.pi
     near = fn.abs(z) < 0.5
     square = fn.where(near, z, 0.0) * z
     series: Any = 1.0
@@ -100,7 +123,7 @@ def sinc(x: Any) -> Tensor:
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |a - b| <= atol + rtol |b|, or both are the same infinity (or NaN, if that shall count). No derivative."""
-    a, b = as_tensor(a).detach(), as_tensor(b).detach()
+    a, b = (t.to(backend.int64) if t.dtype == backend.bool_ else t for t in (as_tensor(a).detach(), as_tensor(b).detach()))
     with backend.quiet():
         near = fn.logical_and(fn.abs(a - b) <= atol + rtol * fn.abs(b), fn.isfinite(b))
     near = fn.logical_or(near, a == b)
@@ -115,3 +138,153 @@ def isposinf(x: Any) -> Tensor:
 def isneginf(x: Any) -> Tensor:
     """Where x is -∞. No derivative."""
     return as_tensor(x) == -math.inf
+
+
+# --------------------------------------------------------------------------------------- the larger, the nearer, the sign of two
+
+
+def fmax(a: Any, b: Any) -> Tensor:
+    """The larger of a and b; a number wins against NaN; of equals a."""
+    a, b = _two(a, b)
+    return fn.where(fn.logical_or(a >= b, fn.isnan(b)), a, b)  # type: ignore[no-any-return]
+
+
+def fmin(a: Any, b: Any) -> Tensor:
+    """The smaller of a and b; a number wins against NaN; of equals a."""
+    a, b = _two(a, b)
+    return fn.where(fn.logical_or(a <= b, fn.isnan(b)), a, b)  # type: ignore[no-any-return]
+
+
+def _two(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors; a number takes the dtype of the tensor that it meets."""
+    if not isinstance(a, Tensor) and isinstance(b, Tensor):
+        return as_tensor(backend.as_payload(a, fn.result_type(a, b))), b
+    a = as_tensor(a)
+    return a, b if isinstance(b, Tensor) else as_tensor(backend.as_payload(b, fn.result_type(a, b)))
+
+
+def signbit(x: Any) -> Tensor:
+    """Where x is negative, or -0.0. No derivative."""
+    return special.signbit(as_tensor(x))  # type: ignore[no-any-return]
+
+
+def copysign(a: Any, b: Any) -> Tensor:
+    """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0."""
+    a, b = _two(_real_numbers(a), b)
+    size = fn.abs(a)
+    return fn.where(signbit(b), -size, size)  # type: ignore[no-any-return]
+
+
+def nextafter(a: Any, b: Any) -> Tensor:
+    """The next number of the dtype after a on the way to b. No derivative."""
+    return special.nextafter(*_two(a, b))  # type: ignore[no-any-return]
+
+
+def isreal(x: Any) -> Tensor:
+    """Where the imaginary part is 0. No derivative."""
+    x = as_tensor(x)
+    return fn.imag(x) == 0 if backend.is_complex(x.dtype) else fn.ones_like(x, dtype=backend.bool_)
+
+
+# ------------------------------------------------------------------------------------------------------------- powers and logarithms
+
+
+def logaddexp2(a: Any, b: Any) -> Tensor:
+    """The logarithm to base 2 of 2ᵃ + 2ᵇ, without overflow."""
+    return fn.logaddexp(as_tensor(a) * math.log(2), as_tensor(b) * math.log(2)) / math.log(2)
+
+
+def ldexp(x: Any, exponent: Any) -> Tensor:
+    """x · 2 to the exponent."""
+    exponent = as_tensor(exponent)
+    return as_tensor(x) * fn.exp2(_real_numbers(exponent))
+
+
+def float_power(base: Any, exponent: Any) -> Tensor:
+    """base to the exponent in double precision (float64, or complex128 if one of them is complex)."""
+    operands = [v if isinstance(v, Tensor) else as_tensor(v) for v in (base, exponent)]
+    wide = backend.complex128 if any(backend.is_complex(v.dtype) for v in operands) else backend.float64
+    first = operands[0].to(wide)
+    return fn.pow(first, operands[1].to(wide) if isinstance(exponent, Tensor) else exponent)
+
+
+def xlog1py(a: Any, b: Any) -> Tensor:
+    """a ln(1 + b), and 0 where a is 0 (unless b is NaN)."""
+    a, b = _two(a, b)
+    nothing = fn.logical_and(a == 0, fn.logical_or(b <= -1, b == math.inf))
+    return a * fn.log1p(fn.where(nothing, 0, b))  # type: ignore[no-any-return]
+
+
+def entr(x: Any) -> Tensor:
+    """-x ln x, 0 with an infinite slope at 0, and -∞ for negative numbers."""
+    x = _real_numbers(x)
+    usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
+    at_zero = fn.sqrt(fn.where(x == 0, x, 1.0))  # which has that value and that slope
+    return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))  # type: ignore[no-any-return]
+
+
+def mvlgamma(x: Any, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p, ln π p (p − 1) / 4 + Σ lgamma(x − i/2) for i = 0 … p − 1."""
+    x = _real_numbers(x)
+    total: Any = p * (p - 1) / 4 * math.log(math.pi)
+    for i in range(p):
+        total = lgamma(x - i / 2) + total
+    return total  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------- the normal distribution
+
+
+def erfinv(x: Any) -> Tensor:
+    """The inverse of `erf` on (-1, 1); infinite at ±1, NaN beyond."""
+    return special.erfinv(as_tensor(x))  # type: ignore[no-any-return]
+
+
+def ndtr(x: Any) -> Tensor:
+    """The share of the standard normal distribution below x."""
+    return erfc(_real_numbers(x) * -math.sqrt(0.5)) * 0.5
+
+
+def ndtri(p: Any) -> Tensor:
+    """The inverse of `ndtr`."""
+    return erfinv(2 * _real_numbers(p) - 1) * math.sqrt(2)
+
+
+def log_ndtr(x: Any) -> Tensor:
+    """ln ndtr(x). Far out, where ndtr would be 0, by Laplace's continued fraction for the ratio of tail and density.
+
+    Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.14.
+    """
+    x = _real_numbers(x)
+    far = x < -5
+    z = -fn.where(far, x, -5.0)
+    fraction = z
+    for k in range(60, 0, -1):
+        fraction = z + k / fraction
+    tail = -0.5 * z * z - 0.5 * math.log(2 * math.pi) - fn.log(fraction)
+    near = fn.where(far, -5.0, x)
+    usual = fn.where(near < 1, fn.log(ndtr(fn.where(near < 1, near, 0.0))), fn.log1p(-ndtr(-fn.where(near < 1, 1.0, near))))
+    return fn.where(far, tail, usual)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------- whole numbers
+
+
+def gcd(a: Any, b: Any) -> Tensor:
+    """The greatest common divisor of integers, not negative. No derivative."""
+    return special.gcd(*_two(a, b))  # type: ignore[no-any-return]
+
+
+def lcm(a: Any, b: Any) -> Tensor:
+    """The least common multiple of integers, not negative. No derivative."""
+    return special.lcm(*_two(a, b))  # type: ignore[no-any-return]
+
+
+def bitwise_left_shift(a: Any, b: Any) -> Tensor:
+    """a · 2ᵇ of integers: the bits of a moved up. No derivative."""
+    return special.left_shift(*_two(a, b))  # type: ignore[no-any-return]
+
+
+def bitwise_right_shift(a: Any, b: Any) -> Tensor:
+    """⌊a / 2ᵇ⌋ of integers: the bits of a moved down. No derivative."""
+    return special.right_shift(*_two(a, b))  # type: ignore[no-any-return]

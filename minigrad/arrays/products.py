@@ -211,7 +211,8 @@ def baddbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
 
 def addbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha Σ (a[i] @ b[i]) over the batch; x broadcasts."""
-    return _added(as_tensor(x), fn.sum(bmm(a, b), 0), beta, alpha)
+    products = bmm(a, b)
+    return _added(as_tensor(x), fn.sum(products, 0, dtype=products.dtype), beta, alpha)
 
 
 def addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -229,6 +230,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     else:
         first = [fn.axis_of(a.ndim, d, "tensordot") for d in ([dims[0]] if isinstance(dims[0], int) else dims[0])]
         second = [fn.axis_of(b.ndim, d, "tensordot") for d in ([dims[1]] if isinstance(dims[1], int) else dims[1])]
+    if len(first) == len(second):  # a size 1 broadcasts
+        pairs = dict(zip(first, second, strict=True))
+        grown = [b.shape[pairs[i]] if i in pairs and n == 1 else n for i, n in enumerate(a.shape)]
+        pairs = dict(zip(second, first, strict=True))
+        b = fn.broadcast_to(b, [a.shape[pairs[i]] if i in pairs and n == 1 else n for i, n in enumerate(b.shape)])
+        a = fn.broadcast_to(a, grown)
     if [a.shape[i] for i in first] != [b.shape[i] for i in second]:
         raise ShapeError(f"tensordot: axes {first} of shape {a.shape} and axes {second} of shape {b.shape} have different sizes.")
     left = [i for i in range(a.ndim) if i not in first]
@@ -265,9 +272,9 @@ def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
     return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 
 
-def cdist(a: Any, b: Any, p: float = 2.0) -> Tensor:
+def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Tensor:
     """The p-norms of all differences between rows of a (…, n, d) and rows of b (…, m, d): (…, n, m). The derivative is 0 where rows
-    are equal.
+    are equal. compute_mode: PyTorch's choice of algorithm, which changes nothing here.
     """
     a, b = as_tensor(a), as_tensor(b)
     if min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-1]:

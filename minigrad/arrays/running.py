@@ -7,6 +7,8 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..errors import ShapeError
+from ..ops import index as ix
 from ..ops import scans, sorting
 from ..primitive import Primitive
 from ..tensor import Tensor, as_tensor
@@ -24,12 +26,14 @@ def _scan(operation: Primitive, x: Tensor, dim: Any) -> Tensor:
 
 def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] + x[1], … along a dimension. Integers and booleans are summed as int64."""
-    return _scan(scans.cumsum, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+    total = _scan(scans.cumsum, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+    return total if dtype is None else total.to(dtype)
 
 
 def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] · x[1], … along a dimension. Derivatives of every order are right where factors are 0."""
-    return _scan(scans.cumprod, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+    product = _scan(scans.cumprod, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+    return product if dtype is None else product.to(dtype)
 
 
 def logcumsumexp(x: Any, dim: Any) -> Tensor:
@@ -37,12 +41,16 @@ def logcumsumexp(x: Any, dim: Any) -> Tensor:
     return _scan(scans.logcumsumexp, floating(x, "logcumsumexp"), dim)
 
 
-def diff(x: Any, n: int = 1, dim: int = -1) -> Tensor:
-    """Differences of neighbours along a dimension, n times over (for booleans: whether they differ)."""
+def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """Differences of neighbours along a dimension, n times over (for booleans: whether they differ), of x joined to `prepend` before
+    and `append` behind.
+    """
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "diff")
     if x.ndim == 0:
         raise RuntimeError("diff: needs at least one dimension.")
+    if n and (prepend is not None or append is not None):
+        x = fn.cat([part for part in (prepend, x, append) if part is not None], axis)
     for _ in range(n):
         later, earlier = x[along(axis, slice(1, None))], x[along(axis, slice(None, -1))]
         x = later != earlier if x.dtype == backend.bool_ else later - earlier
@@ -55,7 +63,8 @@ def diff(x: Any, n: int = 1, dim: int = -1) -> Tensor:
 def prod(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The product over `dim` (all axes by default), 1 over no elements. Derivatives of every order are right where factors are 0."""
     x = counted(x) if dtype is None else as_tensor(x).to(dtype)
-    return scans.prod(x, axes=_axes(x, either(dim, axis), "prod"), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    product = scans.prod(x, axes=_axes(x, either(dim, axis), "prod"), keepdims=keepdim or keepdims)
+    return product if dtype is None else product.to(dtype)  # type: ignore[no-any-return]
 
 
 def _axes(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
@@ -85,12 +94,21 @@ def count_nonzero(x: Any, dim: Any = None) -> Tensor:
     return fn.sum(as_tensor(x) != 0, dim)
 
 
-def bincount(x: Any, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, … occurs in a 1-d tensor of integers (int64). Raises ValueError for negative ones."""
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, … occurs in a 1-d tensor of integers (int64), or the sum of the `weights` of its occurrences (float64;
+    float32 stays). Raises ValueError for negative ones.
+    """
     x = as_tensor(x)
     if x.ndim != 1 or x.dtype.kind not in "iu":
         raise RuntimeError(f"bincount: needs a 1-d tensor of integers that are not negative, got {x.dtype} of shape {x.shape}.")
-    return sorting.bincount(x, minlength=minlength)  # type: ignore[no-any-return]
+    counts: Tensor = sorting.bincount(x, minlength=int(minlength))
+    if weights is None:
+        return counts
+    weights = as_tensor(weights)
+    if weights.shape != x.shape:
+        raise ShapeError(f"bincount: weights of shape {weights.shape} do not fit {x.shape[0]} numbers.")
+    weights = weights.detach().to(weights.dtype if weights.dtype == backend.float32 else backend.float64)
+    return ix.index_put(fn.zeros_like(counts, dtype=weights.dtype), weights, index=fn._plain_index((x,), counts.array), accumulate=True)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- statistics
@@ -153,13 +171,15 @@ def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, 
     if ord == 1:
         return _sum(size, axes, keepdim)
     if ord == 0:
-        return _sum((size != 0).to(size.dtype), axes, keepdim)
+        return _sum(fn.sign(fn.where(size == size, size, 1.0)), axes, keepdim)  # NaN is not 0
     if math.isinf(ord):
         if not axes:
             return size
         return fn.amax(size, axes, keepdim) if ord > 0 else fn.amin(size, axes, keepdim)
-    if ord < 0:
-        return fn.pow(_sum(fn.pow(size, float(ord)), axes, keepdim), 1 / ord)
+    if ord < 0:  # one element 0 makes the norm 0, and no derivative leads there
+        dead = _any(size == 0, axes)
+        norm = fn.pow(_sum(fn.pow(fn.where(dead, 1.0, size), float(ord)), axes, keepdim), 1 / ord)
+        return fn.where(dead if keepdim else dead.reshape(norm.shape), 0.0, norm)  # type: ignore[no-any-return]
     zero = size == 0
     total = _sum(fn.where(zero, 0.0, fn.pow(fn.where(zero, 1.0, size), float(ord))), axes, keepdim)
     nothing = total == 0
@@ -169,6 +189,10 @@ def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, 
 def _sum(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     """The sum over exactly these axes; none of them for ()."""
     return fn.sum(x, axes, keepdim) if axes else x
+
+
+def _any(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return fn.any(x, axes, True) if axes else x
 
 
 def dist(a: Any, b: Any, p: float = 2) -> Tensor:

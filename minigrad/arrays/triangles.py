@@ -75,11 +75,11 @@ def trace(x: Any) -> Tensor:
     return fn.sum(diagonal(x))
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_), offset)))
+    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)  # type: ignore[no-any-return]
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_), offset)))
+    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)  # type: ignore[no-any-return]

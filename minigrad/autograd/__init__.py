@@ -9,6 +9,7 @@ from . import anomaly as anomaly_mode
 from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .backward import backward, grad
+from .custom import own as _own  # noqa: F401  # lets nn.Cell bring its own rule (engine/own_rule.py)
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from .. import observe
 from ..errors import AutogradError
-from ..graph import Node, OpNode, Pick
+from ..nodes import Node, OpNode, Pick
 from ..observe import Event
 from .frames import user_frames
 

@@ -11,7 +11,7 @@ from ..engine.record import history
 from ..engine.reverse import differentiate
 from ..errors import NoGradientError, NonScalarError, ShapeError, UnusedInputError
 from ..functions import clone, zeros_like
-from ..graph import Node
+from ..nodes import Node
 from ..tensor import Tensor, wrap
 
 
@@ -136,7 +136,7 @@ def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tens
 
 def _with_other_leaves(roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool) -> dict[Node, Tensor]:
     """only_inputs=False: one pass for the inputs, one that adds to the other leaves' `.grad`."""
-    from ..graph import Leaf, reached_from
+    from ..nodes import Leaf, reached_from
 
     captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=True)
     others = [n for n in reached_from(list(roots)) if isinstance(n, Leaf) and n not in targets]

@@ -26,7 +26,7 @@ from ..func.gradients import fitting, pulled, pulled_or_none, require_differenti
 from ..func.jacobians import all_rows, column_blocks, row_blocks, unit_seeds
 from ..func.vmap import vmap
 from ..functions import clone, stack, zeros_like
-from ..graph import reached_from
+from ..nodes import reached_from
 from ..tensor import Tensor, alias, make_leaf, wrap
 
 Function = Callable[..., Any]

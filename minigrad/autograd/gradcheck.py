@@ -27,7 +27,7 @@ from ..backend import Array, DType
 from ..engine.modes import enable_grad
 from ..engine.record import history
 from ..errors import AutogradError, DTypeError
-from ..graph import OpNode
+from ..nodes import OpNode
 from ..observe import Event, watching
 from ..tensor import Tensor, make_leaf, memory_version, wrap
 from . import forward_ad

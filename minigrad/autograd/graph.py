@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph import Node
+from ..nodes import Node
 from ..tensor import Tensor, memory_version
 
 __all__ = ["Node", "increment_version"]

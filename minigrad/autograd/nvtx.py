@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from .. import backend, observe
 from ..errors import DeviceError
-from ..graph import Node, Pick
+from ..nodes import Node, Pick
 from ..observe import Event
 from ..tensor import Tensor
 

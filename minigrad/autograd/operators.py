@@ -45,7 +45,6 @@ atanh = functions.atanh
 ceil = functions.ceil
 cos = functions.cos
 cosh = functions.cosh
-div = functions.div
 exp = functions.exp
 greater = functions.greater
 less = functions.less
@@ -53,7 +52,6 @@ log = functions.log
 matmul = functions.matmul
 mul = functions.mul
 negative = functions.negative
-pow = functions.pow
 reciprocal = functions.reciprocal
 relu = functions.relu
 sigmoid = functions.sigmoid
@@ -125,6 +123,20 @@ def identity(x: Any) -> Tensor:
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Tensor:
     """x limited to [min, max]; a bound that is not set does not limit."""
     return identity(x) if min is None and max is None else functions.clamp(x, min, max)
+
+
+def div(a: Any, b: Any) -> Tensor:
+    """a / b; of two tensors of integers the whole part of the quotient, as integers."""
+    a, b = as_tensor(a), as_tensor(b)
+    whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
+    return functions.div(a, b, rounding_mode="trunc" if whole else None)
+
+
+def pow(a: Any, b: Any) -> Tensor:
+    """a to the b, in the dtype of a if that holds integers."""
+    a = as_tensor(a)
+    y = functions.pow(a, b)
+    return y if a.dtype.kind not in "iu" or y.dtype == a.dtype else cast(y, a.dtype)
 
 
 def prelu(x: Any, slope: Any) -> Tensor:
@@ -249,6 +261,16 @@ def softmax_cross_entropy(y: Any, t: Any) -> Tensor:
     return -(_targets(y, t) * functions.log_softmax(y, -1)).sum() / _samples(y)
 
 
+def cossim(a: Any, b: Any) -> Tensor:
+    """The cosine of the angle between each two rows: a and b (N, M), the result (N,)."""
+    return F.cosine_similarity(a, b, -1)
+
+
+def qa_lstm_loss(pos: Any, neg: Any, M: float = 0.2) -> Tensor:
+    """The mean of max(0, M − pos + neg): the right answer's similarity shall exceed the wrong one's by M."""
+    return functions.mean(functions.clamp(M - as_tensor(pos) + neg, min=0.0))
+
+
 def mse_loss(y: Any, t: Any) -> Tensor:
     """The mean of (y − t)² over all elements."""
     return F.mse_loss(y, t)
@@ -307,14 +329,15 @@ def cat(x: Sequence[Any], axis: int = 0) -> Tensor:
 
 
 def split(x: Any, axis: int, parts: Ints | None = None, num_output: int | None = None) -> tuple[Tensor, ...]:
-    """x cut along an axis into pieces of the lengths `parts`, or into `num_output` equal ones."""
+    """x cut along an axis into pieces of the lengths `parts`, or into `num_output` equal ones, of which the last may be shorter."""
     x = as_tensor(x)
     place = axis_of(x.ndim, axis, "split")
     n = x.shape[place]
     if parts is None:
-        if not num_output or n % num_output:
+        length = -(-n // num_output) if num_output else 0
+        if not num_output or length * (num_output - 1) >= builtins.max(n, 1):
             raise ShapeError(f"split: {n} elements of axis {axis} cannot be cut into {num_output} equal parts; give `parts`.")
-        parts = [n // num_output] * num_output
+        parts = [length] * (num_output - 1) + [n - length * (num_output - 1)]
     if builtins.sum(parts) != n or any(p < 0 for p in parts):
         raise ShapeError(f"split: the parts {list(parts)} do not make up the {n} elements of axis {axis}.")
     ends = [builtins.sum(parts[: i + 1]) for i in range(len(parts))]
@@ -429,11 +452,24 @@ def conv2d(handle: ConvHandle, x: Any, W: Any, b: Any = None, odd_padding: Ints 
 
 
 def pooling_2d(handle: PoolingHandle, x: Any, odd_padding: Ints = (0, 0, 0, 0)) -> Tensor:
-    """The largest element or the mean of each window. Odd padding never is a maximum, and counts as zeros in a mean."""
-    padded = _odd_pads(as_tensor(x), odd_padding, -math.inf if handle.is_max else 0.0)
-    pool = F.max_pool2d if handle.is_max else F.avg_pool2d
-    made: Tensor = pool(padded, handle.kernel_size, handle.stride, handle.padding)
+    """The largest element or the mean of each window. Padding never is a maximum, and counts as zeros in a mean."""
+    x = as_tensor(x)
+    rows, columns = handle.padding
+    above, below, left, right = odd_padding
+    around = (above + rows, below + rows, left + columns, right + columns)
+    if not handle.is_max:
+        return F.avg_pool2d(_odd_pads(x, around), handle.kernel_size, handle.stride)
+    made: Tensor = F.max_pool2d(_odd_pads(x, around, backend.lowest(x.dtype)), handle.kernel_size, handle.stride)
     return made
+
+
+def globalaveragepool(x: Any, data_format: str = "channels_first") -> Tensor:
+    """The mean of each channel's image, kept as axes of size 1: x (N, C, *S), or (N, *S, C) for "channels_last"."""
+    x = as_tensor(x)
+    if data_format not in ("channels_first", "channels_last"):
+        raise ValueError(f'globalaveragepool: data_format must be "channels_first" or "channels_last", got {data_format!r}.')
+    first = data_format == "channels_first"
+    return reduce_mean(x, tuple(range(2, x.ndim) if first else range(1, x.ndim - 1)))
 
 
 def batchnorm_2d(handle: BatchNormHandle, x: Any, scale: Any, bias: Any, running_mean: Any, running_var: Any) -> Tensor:
@@ -537,6 +573,7 @@ NAMES = """
 """The 75 operators of SINGA's documentation, in its order."""
 LAYERS_AND_OTHER_NAMES = """
     AvgPool2d BatchNorm2d BatchNormHandle Conv2d ConvHandle CudnnBatchNormHandle CudnnConvHandle CudnnPoolingHandle Dropout Equal Layer
-    Linear MaxPool2d MeanSquareError Mul Pooling2d PoolingHandle SoftPlus SoftSign constantOfShape reduceMean reduceSum
+    Linear MaxPool2d MeanSquareError Mul Pooling2d PoolingHandle SoftPlus SoftSign constantOfShape cossim globalaveragepool
+    qa_lstm_loss reduceMean reduceSum
 """.split()
 __all__ = [*NAMES, *LAYERS_AND_OTHER_NAMES]

@@ -22,7 +22,7 @@ from typing import Any
 
 from .. import backend, observe
 from ..errors import AutogradError, DeviceError
-from ..graph import Node, Pick
+from ..nodes import Node, Pick
 from ..observe import Event
 from ..tensor import Tensor
 from .frames import user_frames

@@ -18,7 +18,7 @@ from ..backend import is_immutable, normal, owned_array
 from ..engine import record
 from ..engine.modes import state
 from ..errors import BatchingError
-from ..graph import Leaf, Node, reached_from
+from ..nodes import Leaf, Node, reached_from
 from ..ops.linalg import matmul, swapped
 from ..ops.network import affine
 from ..primitive import Primitive, primitive

@@ -14,9 +14,8 @@ from typing import Any
 
 from ..backend import array_module, copy_in_order, normal
 from ..errors import BatchingError
-from ..ops import elementwise as ew
 from ..ops.index import explicit, gather, is_basic, window
-from ..ops.linalg import matmul
+from ..ops.operators import attach_operators
 from ..ops.shape import reshape
 from ..primitive import Primitive
 from . import value
@@ -259,6 +258,8 @@ RULES: dict[str, Rule] = {
     "prod": _axes_shifted,
     "logsumexp": _axes_shifted,
     "argsort": _axes_shifted,
+    "leader": _axes_shifted,
+    "fft": _axes_shifted,
     "window_max": _axes_shifted,
     "window_max_push": _axes_shifted,
     "window_max_pull": _axes_shifted,
@@ -276,29 +277,8 @@ RULES: dict[str, Rule] = {
 
 # ---------------------------------------------------------------------------------------- what derivative rules do with raw payloads
 
-_OPERATORS: dict[str, Any] = {
-    "add": ew.add,
-    "sub": ew.sub,
-    "mul": ew.mul,
-    "truediv": ew.div,
-    "floordiv": ew.floor_divide,
-    "mod": ew.remainder,
-    "pow": ew.pow_,
-    "matmul": matmul,
-    "and": ew.bitwise_and,
-    "or": ew.bitwise_or,
-    "xor": ew.bitwise_xor,
-}
-for _name, _operation in _OPERATORS.items():
-    setattr(Batched, f"__{_name}__", (lambda operation: lambda self, other: operation(self, other))(_operation))
-    setattr(Batched, f"__r{_name}__", (lambda operation: lambda self, other: operation(other, self))(_operation))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Batched, f"__{_name}__", (lambda operation: lambda self, other: operation(self, other))(getattr(ew, _name)))
+attach_operators(Batched)
 _METHODS: dict[str, Any] = {
-    "__hash__": object.__hash__,
-    "__neg__": lambda self: ew.neg(self),
-    "__abs__": lambda self: ew.abs_(self),
-    "__invert__": lambda self: ew.bitwise_not(self),
     "__getitem__": lambda self, index: window(self, index=index) if is_basic(index) else gather(self, index=index),
     "reshape": lambda self, *shape: reshape(
         self, shape=_sizes(self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)

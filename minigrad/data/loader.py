@@ -1,12 +1,12 @@
 """Batches of a dataset, in an order that depends on nothing but the seed and the number of the epoch.
 
 That is what makes an interrupted training resumable: setting `loader.epoch` to the number of epochs already done is all it takes to go on
-with the orders that would have come.
+with the orders that would have come, and `state_dict` remembers the place within an epoch too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import backend, functions
@@ -19,6 +19,7 @@ class DataLoader:
     dataset: a Dataset or any sequence of examples. batch_size: examples in a batch; the last batch may be smaller, unless drop_last.
     shuffle: a new random order in each epoch. seed: of these orders; None draws one from minigrad's generator (`mg.manual_seed`).
     epoch: how many iterations were begun; may be set. Raises ValueError for a batch_size below 1.
+    after_batch: called as after_batch(epoch, done) when the loop's body is through with the epoch's batch number `done` (from 1).
     """
 
     def __init__(
@@ -32,6 +33,9 @@ class DataLoader:
             seed = int(functions.randint(0, 2**31, ()).item())
         self.dataset, self.batch_size, self.shuffle, self.seed, self.drop_last = dataset, batch_size, shuffle, seed, drop_last
         self.epoch = 0
+        self.after_batch: Callable[[int, int], None] | None = None
+        self._skip = 0  # batches that the next iteration leaves out, because they were done before an interruption
+        self._done: int | None = None  # batches that are done of the iteration begun last; None when that one is at its end
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -48,10 +52,46 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         # The epoch counts from the moment of `iter(loader)`, not from the first batch, so that two iterators never share an order.
-        order = self.order(self.epoch)
-        self.epoch += 1
-        return self._batches(order)
+        epoch, first = self.epoch, self._skip
+        self.epoch, self._skip, self._done = epoch + 1, 0, first
+        return self._batches(epoch, first)
 
-    def _batches(self, order: Sequence[int]) -> Iterator[Any]:
-        for start in range(0, len(self) * self.batch_size, self.batch_size):
+    def _batches(self, epoch: int, first: int) -> Iterator[Any]:
+        order = self.order(epoch)
+        for number in range(first, len(self)):
+            start = number * self.batch_size
             yield batch_of(self.dataset, order[start : start + self.batch_size])
+            if self.epoch == epoch + 1:  # no other iteration was begun meanwhile
+                self._done = number + 1
+            if self.after_batch is not None:
+                self.after_batch(epoch, number + 1)
+        if self.epoch == epoch + 1:
+            self._done = None
+
+    def rewind(self) -> None:
+        """Forget the place within an iteration that was left early: the next one begins a new epoch at its first batch."""
+        self._skip, self._done = 0, None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is: the epoch to begin or to go on with, how many of its batches are done, and what decides their order."""
+        inside = self._done is not None
+        return {
+            "epoch": self.epoch - 1 if inside else self.epoch,
+            "batch": self._done if inside else self._skip,
+            "seed": self.seed,
+            **self._settings(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another loader was: the next iteration brings the batches that it would have brought.
+
+        Raises ValueError, and changes nothing, if that one had another number of examples or another batch_size, shuffle or drop_last.
+        """
+        other = {name: (state[name], ours) for name, ours in self._settings().items() if state[name] != ours}
+        if other:
+            differences = ", ".join(f"{name} {theirs} there and {ours} here" for name, (theirs, ours) in other.items())
+            raise ValueError(f"DataLoader.load_state_dict: the batches would be others: {differences}.")
+        self.epoch, self._skip, self._done, self.seed = state["epoch"], state["batch"], None, state["seed"]
+
+    def _settings(self) -> dict[str, Any]:
+        return {"examples": len(self.dataset), "batch_size": self.batch_size, "shuffle": self.shuffle, "drop_last": self.drop_last}

@@ -13,7 +13,7 @@ from typing import Any
 from .. import observe, primitive
 from ..backend import axis_order, is_differentiable, is_writable, overlaps_itself
 from ..errors import InPlaceError, ShapeError
-from ..graph import Leaf, OpNode, Version
+from ..nodes import Leaf, OpNode, Version
 from ..observe import observers
 from ..tensor import Tensor, memory_version, overwrite_payload, wrap
 from .modes import state

@@ -22,10 +22,12 @@ class _State(threading.local):
     recording = True
     levels: tuple[int, ...] = ()
     batches: tuple[Any, ...] = ()
+    walk: Any = None
 
 
 state = _State()
-"""This thread's switches; `state.recording` is what no_grad turns off, `state.batches` holds the axes of the vmaps that are running."""
+"""This thread's switches; `state.recording` is what no_grad turns off, `state.batches` holds the axes of the vmaps that are running,
+`state.walk` the nodes of the reverse pass under way (None: there is none)."""
 _level_numbers = count(1)
 
 

@@ -19,6 +19,7 @@ from ..backend import (
     PYTHON_SCALARS,
     SCALAR_DTYPES,
     HostArray,
+    Shape,
     array_module,
     default_dtype,
     host,
@@ -29,7 +30,7 @@ from ..backend import (
     result_type,
 )
 from ..errors import DTypeError, InPlaceError, ShapeError
-from ..graph import Leaf, Node, OpNode, Pick, next_birth
+from ..nodes import Leaf, Node, OpNode, Pick, next_birth
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive
 from ..tensor import Tensor, View, as_tensor, memory_version, wrap
@@ -42,7 +43,8 @@ def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any
     try:
         return _watched(prim, args, params) if observers else _apply(prim, args, params)
     except ValueError as error:
-        _check_shapes(prim, args)
+        if not isinstance(error, ShapeError):
+            _check_shapes(prim, args)
         raise error
 
 
@@ -62,6 +64,8 @@ def _check_shapes(prim: Primitive, args: tuple[Any, ...]) -> None:
 
 def _watched(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The same for observers, to whom the cast of an operand to the common dtype is an operation of its own, as it is in the graph."""
+    if any(isinstance(a, Tensor) and type(a) is not Tensor for a in args):  # a static graph is built: nothing is computed yet
+        return _apply(prim, args, params)
     dtypes = {a.array.dtype for a in args if type(a) is Tensor}
     if dtypes and (len(dtypes) > 1 or not dtypes <= FAST_DTYPES or any(type(a) is not Tensor and type(a) not in _PLAIN for a in args)):
         args = tuple(s if type(a) is Tensor else a for a, s in zip(args, _settle(prim, args), strict=True))
@@ -69,6 +73,8 @@ def _watched(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
 
 
 def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    if _RAW.issuperset(map(type, args)):  # a derivative rule computes
+        return _on_arrays(prim, args, params, True)
     # One pass over the arguments finds all there is to know; the common case (host arrays of one floating dtype, Python numbers) then
     # costs nothing more.
     arrays: list[Any] = []
@@ -104,6 +110,8 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
             if kind in HOST_PAYLOADS:
                 raw = True
             elif kind not in _PLAIN:
+                if issubclass(kind, Tensor):  # a node of a static graph: the operation becomes a node in turn
+                    return kind.__minigrad_apply__(prim, args, params)  # type: ignore[attr-defined]
                 plain = False
             arrays.append(a)
             nodes.append(None)
@@ -141,6 +149,9 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
 
 _PLAIN = frozenset((float, int))
 """Python numbers that follow a floating tensor's dtype without further ado."""
+
+
+_RAW = HOST_PAYLOADS | _PLAIN
 
 
 def _on_arrays(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], plain: bool) -> Any:
@@ -216,49 +227,44 @@ def _is_array(value: Any) -> bool:
 
 def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None], mask: int, params: dict[str, Any], out: Any) -> OpNode:
     """The node of a result: edges to the inputs that have history, and the saved values. `mask` has a bit for each input with history."""
-    node = OpNode()
-    node.born = next_birth()
-    node.primitive = prim
-    node.params = params
-    node.parents = tuple(nodes)
-    node.hooks = node.retained = node.tangents = node.unbroadcast = None
     plan = prim.plans.get(mask)
     if plan is None:
         plan = prim.plan(mask)
-    node.plan = plan
     single = type(out) is Tensor
+    result: Any = out.array if single else tuple(o.array for o in out)
+    unbroadcast = None
     if single:
-        shape = node.shape = out.array.shape
-        node.dtype = out.array.dtype
+        shape, dtype = result.shape, result.dtype
         if prim.elementwise and len(nodes) > 1:
-            for n, a in zip(nodes, arrays, strict=True):
-                if n is not None and a.shape != shape:
-                    node.unbroadcast = tuple(
-                        [None if m is None or b.shape == shape else b.shape for m, b in zip(nodes, arrays, strict=True)]
-                    )
+            for index, parent in enumerate(nodes):
+                if parent is not None and arrays[index].shape != shape:
+                    unbroadcast = _shapes_to_sum_to(nodes, arrays, shape)
                     break
     else:
-        node.shape, node.dtype = tuple(o.array.shape for o in out), tuple(o.array.dtype for o in out)  # type: ignore[assignment]
+        shape, dtype = tuple(r.shape for r in result), tuple(r.dtype for r in result)
     versions: tuple[Any, ...] = ()
-    saved = []
-    for position, source in enumerate(plan.sources):
+    saved: list[Any] = []
+    for source in plan.sources:
         if source >= 0:
-            array = arrays[source]
-            if type(array) not in IMMUTABLE and type(args[source]) is Tensor:
+            value = arrays[source]
+            if type(value) not in IMMUTABLE and type(args[source]) is Tensor:
                 version = memory_version(args[source])
-                versions += ((position, version, version.count),)
+                versions += ((len(saved), version, version.count),)
         elif source == OUTPUT:
-            array = out.array if single else tuple(o.array for o in out)
+            value = result
             for o in (out,) if single else out:
                 if type(o.array) not in IMMUTABLE:
                     version = memory_version(o)
-                    versions += ((position, version, version.count),)
+                    versions += ((len(saved), version, version.count),)
         else:
-            array = arrays[SHAPES - source].shape
-        saved.append(array)
-    node.saved = tuple(saved)
-    node.versions = versions
-    return node
+            value = arrays[SHAPES - source].shape
+        saved.append(value)
+    return OpNode(next_birth(), prim, params, tuple(nodes), plan, shape, dtype, tuple(saved), versions, unbroadcast)
+
+
+def _shapes_to_sum_to(nodes: list[Node | None], arrays: list[Any], shape: Shape) -> tuple[Shape | None, ...]:
+    """For each input that has history and was broadcast to `shape`, its own shape: its contribution will be summed to it."""
+    return tuple([None if n is None or a.shape == shape else a.shape for n, a in zip(nodes, arrays, strict=True)])
 
 
 def _several(

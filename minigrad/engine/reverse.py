@@ -19,7 +19,7 @@ from .. import backend, observe, primitive
 from ..backend import FAST_DTYPES
 from ..backend import HostArray as ndarray
 from ..errors import NotDifferentiableError, ShapeError
-from ..graph import Leaf, Node, OpNode, Pick, reached_from
+from ..nodes import Leaf, Node, OpNode, Pick, reached_from
 from ..observe import observers
 from ..tensor import Tensor, memory_version, wrap
 from .modes import state
@@ -59,6 +59,7 @@ def differentiate(
             g = seed if live else seed.array
             cotangents[root] = cotangents[root] + g if root in cotangents else g
     before, state.recording = state.recording, create_graph
+    around, state.walk = state.walk, order
     try:
         with backend.quiet():
             for node in order:
@@ -92,7 +93,7 @@ def differentiate(
                         if type(total) is ndarray:
                             owned.add(parent)
     finally:
-        state.recording = before
+        state.recording, state.walk = before, around
     return captured
 
 

@@ -17,7 +17,7 @@ from ..engine.record import history
 from ..engine.reverse import differentiate
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like
-from ..graph import Leaf, reached_from
+from ..nodes import Leaf, reached_from
 from ..tensor import Tensor, as_tensor, make_leaf, wrap
 from .tree import Rebuild, flatten, matching
 

@@ -1,27 +1,29 @@
 """Networks: modules with parameters, the functions that they are made of, and how parameters begin. Names are PyTorch's (`torch.nn`)."""
 
-from . import attention, functional, init, layers, losses, recurrent
+from typing import TYPE_CHECKING
+
+from ..errors import no_such_name
+from . import attention, containers, fixed, functional, init, layers, losses, recurrent
 from .attention import MultiheadAttention, TransformerEncoderLayer
+from .cell import Cell
+from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .fixed import *  # noqa: F403  # listed in fixed.__all__
 from .layers import *  # noqa: F403  # listed in layers.__all__
 from .layers import Parameter
-from .losses import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-    SmoothL1Loss,
-)
-from .module import Layer, Module, ModuleList, Sequential, StateError
+from .losses import *  # noqa: F403  # listed in losses.__all__
+from .module import Layer, Module, StateError
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
-    "GRU", "LSTM", "RNN", "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "GRUCell", "HuberLoss", "KLDivLoss", "L1Loss", "LSTMCell",
-    "Layer",
-    "MSELoss", "Module", "ModuleList", "MultiheadAttention", "NLLLoss", "Parameter", "RNNCell", "Sequential", "SmoothL1Loss", "StateError",
-    "TransformerEncoderLayer", "attention", "functional", "init", "layers", "losses", "recurrent",
-    *layers.__all__,
+    "GRU", "LSTM", "RNN", "Cell", "GRUCell", "LSTMCell", "Layer", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "Parameter",
+    "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError", "TransformerEncoderLayer", "attention", "containers", "fixed",
+    "functional", "init", "layers", "losses", "recurrent", *fixed.__all__, *layers.__all__, *losses.__all__,
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Names that are nowhere else."""
+        raise no_such_name(
+            __name__, name, globals(), {"dense": "Linear", "layernormalization": "LayerNorm", "batchnormalization": "BatchNorm2d"}
+        )

@@ -8,6 +8,7 @@ Source: Vaswani et al. 2017.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
@@ -20,7 +21,11 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """`num_heads` attentions side by side, each on embed_dim / num_heads features, and a linear map of their joined results."""
+    """`num_heads` attentions side by side, each on embed_dim / num_heads features, and a linear map of their joined results.
+
+    kdim, vdim: the width of keys and values where it is another one. add_bias_kv: one more key and value that are learned; add_zero_attn:
+    one more of zeros, so that a query may attend to nothing.
+    """
 
     def __init__(
         self,
@@ -28,6 +33,10 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
         batch_first: bool = False,
         *,
         dtype: Any = None,
@@ -36,8 +45,16 @@ class MultiheadAttention(Module):
         if num_heads < 1 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: num_heads={num_heads} must divide embed_dim={embed_dim}.")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
-        self.in_proj_weight = init.xavier_uniform_(parameter(3 * embed_dim, embed_dim, dtype=dtype, device=device))
+        self.widths = (embed_dim, kdim or embed_dim, vdim or embed_dim)
+        self.add_zero_attn = add_zero_attn
+        if self.widths == (embed_dim,) * 3:
+            self.in_proj_weight = init.xavier_uniform_(parameter(3 * embed_dim, embed_dim, dtype=dtype, device=device))
+        else:
+            for name, width in zip("qkv", self.widths, strict=True):
+                setattr(self, f"{name}_proj_weight", init.xavier_uniform_(parameter(embed_dim, width, dtype=dtype, device=device)))
         self.in_proj_bias = parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None
+        self.bias_k = init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device)) if add_bias_kv else None
+        self.bias_v = init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device)) if add_bias_kv else None
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype, device=device)
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)
@@ -60,9 +77,9 @@ class MultiheadAttention(Module):
         added to the scores.
         """
         q, k, v = (as_tensor(x) for x in (query, key, value))
-        if q.ndim not in (2, 3) or not q.ndim == k.ndim == v.ndim or any(x.shape[-1] != self.embed_dim for x in (q, k, v)):
+        if q.ndim not in (2, 3) or not q.ndim == k.ndim == v.ndim or tuple(x.shape[-1] for x in (q, k, v)) != self.widths:
             raise ShapeError(
-                f"MultiheadAttention: needs query, key, value of width {self.embed_dim}, got shapes {q.shape}, {k.shape}, {v.shape}."
+                f"MultiheadAttention: needs query, key, value of widths {self.widths}, got shapes {q.shape}, {k.shape}, {v.shape}."
             )
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask, which must be given too.")
@@ -76,9 +93,19 @@ class MultiheadAttention(Module):
         heads = []
         for i, x in enumerate((q, k, v)):
             bias = None if self.in_proj_bias is None else self.in_proj_bias[i * e : (i + 1) * e]
-            projected = F.linear(x, self.in_proj_weight[i * e : (i + 1) * e], bias)
-            heads.append(projected.reshape(*x.shape[:2], self.num_heads, e // self.num_heads).permute(0, 2, 1, 3))
+            same = self.widths == (e, e, e)
+            weight = self.in_proj_weight[i * e : (i + 1) * e] if same else getattr(self, f"{'qkv'[i]}_proj_weight")
+            projected = F.linear(x, weight, bias)
+            for more in (
+                (None, self.bias_k, self.bias_v)[i],
+                functions.zeros(1, 1, e, dtype=x.dtype) if self.add_zero_attn and i else None,
+            ):
+                if more is not None:
+                    projected = functions.cat([projected, more.expand(x.shape[0], 1, e)], 1)
+            heads.append(projected.reshape(*projected.shape[:2], self.num_heads, e // self.num_heads).permute(0, 2, 1, 3))
         mask = _mask(attn_mask, key_padding_mask, q.shape[0], self.num_heads, q.dtype)
+        if mask is not None:  # what was added is open to everybody
+            mask = F.pad(mask, (0, heads[1].shape[2] - k.shape[1]))
         weights = F._attention_weights(heads[0], heads[1], mask, 0.0, False, None)
         used = F.dropout(weights, self.dropout, self.training)
         joined = (used @ heads[2]).permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], e)
@@ -120,28 +147,31 @@ class TransformerEncoderLayer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str = "relu",
+        activation: str | Callable[[Any], Tensor] = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
+        bias: bool = True,
         *,
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        if activation not in ("relu", "gelu"):
-            raise ValueError(f'TransformerEncoderLayer: activation must be "relu" or "gelu", got {activation!r}.')
-        where: dict[str, Any] = {"dtype": dtype, "device": device}
+        if activation not in ("relu", "gelu") and not callable(activation):
+            raise ValueError(f'TransformerEncoderLayer: activation must be "relu", "gelu" or a function, got {activation!r}.')
+        where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where)
         self.linear1, self.linear2 = Linear(d_model, dim_feedforward, **where), Linear(dim_feedforward, d_model, **where)
         self.norm1, self.norm2 = LayerNorm(d_model, layer_norm_eps, **where), LayerNorm(d_model, layer_norm_eps, **where)
         self.dropout, self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
         self.activation, self.norm_first = activation, norm_first
 
-    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
-        """src in the layout of `MultiheadAttention`'s query; masks as there."""
+    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Tensor:
+        """src in the layout of `MultiheadAttention`'s query; masks as there. is_causal: a hint about src_mask, which must be given too."""
+        if is_causal and src_mask is None:
+            raise ValueError("TransformerEncoderLayer: is_causal is a hint about src_mask, which must be given too.")
         x = as_tensor(src)
         attend = lambda y: self.dropout1(self.self_attn(y, y, y, src_key_padding_mask, need_weights=False, attn_mask=src_mask)[0])
-        act = F.relu if self.activation == "relu" else F.gelu
+        act: Callable[..., Tensor] = getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
         network = lambda y: self.dropout2(self.linear2(self.dropout(act(self.linear1(y)))))
         if self.norm_first:
             x = x + attend(self.norm1(x))

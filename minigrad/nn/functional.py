@@ -12,24 +12,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
 from ..batching import per_example
-from ..errors import DTypeError, ShapeError
-from ..functions import arange, axis_of, cat, clamp, exp, expm1, logsumexp, matmul, sqrt, stack, where
+from ..engine.inplace import assign, check_target
+from ..errors import DTypeError, ShapeError, no_such_name
+from ..functions import arange, axis_of, cat, clamp, exp, expm1, logsumexp, matmul, stack, where
 from ..functions import log_softmax as _log_softmax
 from ..functions import softmax as _softmax
-from ..ops import network, windows
-from ..ops.index import unwindow
+from ..ops import chance, network, windows
+from ..ops.index import index_put, unwindow
+from ..ops.reduce import mean as mean_
+from ..ops.reduce import sum_
 from ..ops.shape import pad_axis
 from ..tensor import Tensor, as_tensor, overwrite_payload
-
-network.draw = lambda shape: functions._generator.random(shape)
+from .distances import cosine_similarity, normalize, pairwise_distance, pdist
+from .distances import length as _length
+from .margins import (
+    cosine_embedding_loss,
+    ctc_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from .reduction import pair as _pair
+from .reduction import reduced as _reduce
+from .sampling import affine_grid, grid_sample
 
 # ------------------------------------------------------------------------------------------------------------- activations
 
-relu, sigmoid, tanh = functions.relu, functions.sigmoid, functions.tanh
+sigmoid, tanh = functions.sigmoid, functions.tanh
+
+
+def _source(input: Any, inplace: bool) -> Tensor:
+    """The input, or, if it is to be overwritten, a copy: what rules keep must stay as it was."""
+    x = as_tensor(input)
+    return functions.clone(x) if inplace and x.requires_grad else x
+
+
+def _placed(y: Tensor, input: Any, inplace: bool, function: str) -> Tensor:
+    """y, or, if `inplace`, the input with y written into it."""
+    if not inplace:
+        return y
+    check_target(input, function)
+    return assign(input, y, function)
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """max(x, 0); derivative 0 at 0. inplace (here and below): the result is written into the input."""
+    return _placed(functions.relu(input), input, inplace, "relu") if inplace else functions.relu(input)
 
 
 def softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
@@ -42,47 +78,48 @@ def log_softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
     return _log_softmax(input, dim, dtype=dtype)
 
 
-def softmin(input: Any, dim: int = -1) -> Tensor:
+def softmin(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
     """softmax of −x."""
-    return softmax(-as_tensor(input), dim)
+    return softmax(-as_tensor(input), dim, dtype=dtype)
 
 
-def relu6(input: Any) -> Tensor:
+def relu6(input: Any, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]; derivative 0 at both corners."""
-    return hardtanh(input, 0.0, 6.0)
+    return _placed(hardtanh(input, 0.0, 6.0), input, inplace, "relu6")
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01) -> Tensor:
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, negative_slope · x elsewhere."""
-    x = as_tensor(input)
-    return where(x > 0, x, x * negative_slope)
+    x = _source(input, inplace)
+    return _placed(where(x > 0, x, x * negative_slope), input, inplace, "leaky_relu")
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
     """x where positive, weight · x elsewhere; weight holds one slope, or one for each channel (axis 1)."""
     x, slope = as_tensor(input), as_tensor(weight)
-    if slope.numel() != 1:
-        if x.ndim < 2 or slope.numel() != x.shape[1]:
-            raise ShapeError(f"prelu: weight of shape {slope.shape} has not one slope for each channel of input {x.shape}.")
-        slope = slope.reshape(-1, *(1,) * (x.ndim - 2))
+    if slope.numel() != 1 and (x.ndim < 2 or slope.numel() != x.shape[1]):
+        raise ShapeError(f"prelu: weight of shape {slope.shape} has not one slope for each channel of input {x.shape}.")
+    slope = slope.reshape(-1, *(1,) * (x.ndim - 2)) if slope.numel() != 1 else slope.reshape(())
     return where(x > 0, x, x * slope)
 
 
-def elu(input: Any, alpha: float = 1.0) -> Tensor:
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, α (e^x − 1) elsewhere."""
-    x = as_tensor(input)
-    return where(x > 0, x, alpha * expm1(clamp(x, max=0.0)))
+    x = _source(input, inplace)
+    return _placed(where(x > 0, x, alpha * expm1(clamp(x, max=0.0))), input, inplace, "elu")
 
 
-def selu(input: Any) -> Tensor:
+def selu(input: Any, inplace: bool = False) -> Tensor:
     """γ elu(x, α) with the two constants of Klambauer et al. 2017, which keep mean 0 and variance 1 through layers."""
-    return 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717)
+    return _placed(
+        1.0507009873554804934193349852946 * elu(_source(input, inplace), 1.6732632423543772848170429916717), input, inplace, "selu"
+    )
 
 
-def celu(input: Any, alpha: float = 1.0) -> Tensor:
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, α (e^(x/α) − 1) elsewhere."""
-    x = as_tensor(input)
-    return where(x > 0, x, alpha * expm1(clamp(x, max=0.0) / alpha))
+    x = _source(input, inplace)
+    return _placed(where(x > 0, x, alpha * expm1(clamp(x, max=0.0) / alpha)), input, inplace, "celu")
 
 
 def gelu(input: Any, approximate: str = "none") -> Tensor:
@@ -95,16 +132,16 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return 0.5 * x * (1 + functions.erf(x * math.sqrt(0.5)))
 
 
-def silu(input: Any) -> Tensor:
+def silu(input: Any, inplace: bool = False) -> Tensor:
     """x σ(x), also known as swish."""
-    x = as_tensor(input)
-    return x * sigmoid(x)
+    x = _source(input, inplace)
+    return _placed(x * sigmoid(x), input, inplace, "silu")
 
 
-def mish(input: Any) -> Tensor:
+def mish(input: Any, inplace: bool = False) -> Tensor:
     """x tanh(softplus(x))."""
-    x = as_tensor(input)
-    return x * tanh(functions.softplus(x))
+    x = _source(input, inplace)
+    return _placed(x * tanh(functions.softplus(x)), input, inplace, "mish")
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -132,22 +169,24 @@ def tanhshrink(input: Any) -> Tensor:
     return x - tanh(x)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to [min_val, max_val]; derivative 0 at both corners (unlike clamp's)."""
-    x = as_tensor(input)
-    return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
+    x = _source(input, inplace)
+    if not backend.is_differentiable(x.dtype):  # integers stay integers
+        return _placed(clamp(x, int(min_val), int(max_val)), input, inplace, "hardtanh")
+    return _placed(where(x <= min_val, min_val, where(x >= max_val, max_val, x)), input, inplace, "hardtanh")
 
 
-def hardsigmoid(input: Any) -> Tensor:
+def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners."""
-    x = as_tensor(input)
-    return where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
+    x = _source(input, inplace)
+    return _placed(where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5)), input, inplace, "hardsigmoid")
 
 
-def hardswish(input: Any) -> Tensor:
+def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x)."""
-    x = as_tensor(input)
-    return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
+    x = _source(input, inplace)
+    return _placed(where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6)), input, inplace, "hardswish")
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
@@ -164,10 +203,25 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
-def threshold(input: Any, threshold: float, value: float) -> Tensor:
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above `threshold`, `value` elsewhere."""
-    x = as_tensor(input)
-    return where(x <= threshold, value, x)
+    x = _source(input, inplace)
+    return _placed(where(x <= threshold, value, x), input, inplace, "threshold")
+
+
+def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
+    """softmax((x + Gumbel noise) / τ): a draw of one class, made differentiable. hard: a 1 in the largest place, with the soft derivative.
+
+    Source: Jang, Gu & Poole, Categorical reparameterization with Gumbel-softmax (2017).
+    """
+    x = as_tensor(logits)
+    noise = -functions.log(-functions.log(functions.rand_like(x, dtype=backend.float64).clamp(1e-300, 1 - 2.0**-53)))
+    y = softmax((x + noise.to(x.dtype)) / tau, dim)
+    if not hard:
+        return y
+    axis = axis_of(x.ndim, dim, "gumbel_softmax")
+    one = functions.movedim(one_hot(y.argmax(axis), y.shape[axis]), -1, axis).to(y.dtype)
+    return one - y.detach() + y
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
@@ -209,14 +263,33 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     return y if bias is None else y + bias
 
 
-def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Tensor:
     """Rows of `weight` (count, width) chosen by integers: (*input.shape, width). The row padding_idx gets no gradient. Raises
     IndexError out of range.
+
+    max_norm: chosen rows whose norm_type-norm is larger are first shortened to it, in `weight` itself. scale_grad_by_freq: a row's
+    gradient is divided by how often it was chosen.
     """
     index, w = as_tensor(input), as_tensor(weight)
     if index.dtype.kind not in "iu":
         raise DTypeError(f"embedding: indices must be integers, got {index.dtype}.")
     _check_range(index, w.shape[0], "embedding", "index")
+    if max_norm is not None:
+        rows = w.detach()
+        length = _length(rows, norm_type, -1)
+        chosen = (one_hot(index.reshape(-1), w.shape[0]).sum(0) > 0).unsqueeze(-1)
+        overwrite_payload(w, where(chosen & (length > max_norm), rows * (max_norm / (length + 1e-7)), rows).array)
+    if scale_grad_by_freq:
+        often = one_hot(index.reshape(-1), w.shape[0]).sum(0)[index].unsqueeze(-1).to(w.dtype)
+        row = embedding(index, w, padding_idx)
+        return row.detach() + (row - row.detach()) / often
     if padding_idx is None:
         return w[index]
     if not -w.shape[0] <= padding_idx < w.shape[0]:
@@ -248,23 +321,60 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element 0 with probability p, else divided by 1 − p (so the mean stays); x itself when not training."""
-    return _dropped(as_tensor(input), p, training, lambda x: x)
+    return _placed(_dropped(as_tensor(input), p, training, lambda x: x), input, inplace, "dropout")
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels 0 with probability p: input (N, C, L) or (C, L)."""
-    return _dropped(as_tensor(input), p, training, lambda x: x[..., :1])
+    return _placed(_dropped(as_tensor(input), p, training, lambda x: x[..., :1]), input, inplace, "dropout1d")
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels 0 with probability p: input (N, C, H, W) or (C, H, W)."""
-    return _dropped(as_tensor(input), p, training, lambda x: x[..., :1, :1])
+    return _placed(_dropped(as_tensor(input), p, training, lambda x: x[..., :1, :1]), input, inplace, "dropout2d")
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels 0 with probability p: input (N, C, D, H, W) or (C, D, H, W)."""
+    return _placed(_dropped(as_tensor(input), p, training, lambda x: x[..., :1, :1, :1]), input, inplace, "dropout3d")
+
+
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Each element −αγ (to which selu falls) with probability p, then all scaled and moved so that mean 0 and variance 1 stay.
+
+    Source: Klambauer et al., Self-normalizing neural networks (2017).
+    """
+    return _placed(_alpha_dropped(as_tensor(input), p, training, lambda x: x), input, inplace, "alpha_dropout")
+
+
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels: input (N, C, …)."""
+    first: Callable[[Tensor], Tensor] = lambda x: x[(slice(None), slice(None), *(slice(0, 1),) * (x.ndim - 2))]
+    return _placed(_alpha_dropped(as_tensor(input), p, training, first), input, inplace, "feature_alpha_dropout")
+
+
+def _alpha_dropped(x: Tensor, p: float, training: bool, part: Callable[[Tensor], Tensor]) -> Tensor:
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    kept = _dropped(functions.ones_like(x), p, True, part) != 0
+    floor = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
+    scale = ((1 - p) * (1 + p * floor**2)) ** -0.5
+    return where(kept, x, floor) * scale - scale * p * floor
+
+
+def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element while training, else their mean."""
+    x = _source(input, inplace)
+    slope = functions.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
+    return _placed(where(x > 0, x, x * slope), input, inplace, "rrelu")
 
 
 def _dropped(x: Tensor, p: float, training: bool, part: Callable[[Tensor], Tensor]) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout: p is a probability, got {p}.")
-    return x * network.dropout_mask(part(per_example(x.detach())), p=p) if training and p > 0 else x
+    return x * chance.dropout_mask(part(per_example(x.detach())), p=p) if training and p > 0 else x
 
 
 # ------------------------------------------------------------------------------------------------------------ normalisation
@@ -293,7 +403,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape or x.shape[-len(shape) :] != shape:
         raise ShapeError(f"rms_norm: input of shape {x.shape} does not end in normalized_shape {shape}.")
-    small = {2: 2.0**-10, 4: 2.0**-23, 8: 2.0**-52}[x.dtype.itemsize] if eps is None else eps
+    small = backend.precision(x.dtype) if eps is None else eps
     return _scaled(x * functions.rsqrt((x * x).mean(tuple(range(-len(shape), 0)), keepdim=True) + small), weight, None)
 
 
@@ -306,9 +416,33 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     return _scaled(network.standardize(grouped, axes=(2,), eps=eps).reshape(x.shape), weight, bias, (-1, *(1,) * (x.ndim - 2)))
 
 
-def instance_norm(input: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
-    """(N, C, *S) normalised over the spatial axes of each sample and channel."""
+def instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(N, C, *S) normalised over the spatial axes of each sample and channel, or, without use_input_stats, by the running statistics.
+
+    With use_input_stats the running ones move as those of `batch_norm`, by the means over the samples.
+    """
     x = as_tensor(input)
+    if x.ndim < 3:
+        raise ShapeError(f"instance_norm: needs a batch, channels and at least one more axis, got shape {x.shape}.")
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    axes = tuple(range(2, x.ndim))
+    count = math.prod(x.shape[2:])
+    if count <= 1:
+        raise ValueError(f"instance_norm: needs more than one spatial element, input {x.shape} has {count}.")
+    for running, statistic in ((running_mean, _mean_of), (running_var, _variance_of)):
+        if running is not None:
+            batch = mean_(statistic(x.detach(), axes, count), axes=(0,), keepdims=False)
+            overwrite_payload(running, ((1 - momentum) * running.detach() + momentum * batch).array)
     return _scaled(network.standardize(x, axes=tuple(range(2, x.ndim)), eps=eps), weight, bias, (-1, *(1,) * (x.ndim - 2)))
 
 
@@ -349,18 +483,18 @@ def batch_norm(
         )
     for running, statistic in ((running_mean, _mean_of), (running_var, _variance_of)):
         if running is not None:
-            overwrite_payload(running, (1 - momentum) * running.array + momentum * statistic(x.array, axes, count))
+            overwrite_payload(running, ((1 - momentum) * running.detach() + momentum * statistic(x.detach(), axes, count)).array)
     return _scaled(network.standardize(x, axes=axes, eps=eps), weight, bias, shape)
 
 
 def _mean_of(x: Any, axes: tuple[int, ...], count: int) -> Any:
-    return x.mean(axis=axes)
+    return mean_(x, axes=axes, keepdims=False)
 
 
 def _variance_of(x: Any, axes: tuple[int, ...], count: int) -> Any:
     """The unbiased variance."""
-    centred = x - x.mean(axis=axes, keepdims=True)
-    return (centred * centred).sum(axis=axes) / (count - 1)
+    centred = x - mean_(x, axes=axes, keepdims=True)
+    return sum_(centred * centred, axes=axes, keepdims=False) / (count - 1)
 
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -368,35 +502,6 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     x = as_tensor(input)
     sums = windows.window_sum(x * x, axis=1, size=size, stride=1, dilation=1, padding=(size // 2, (size - 1) // 2))
     return x / (k + alpha / size * sums) ** beta
-
-
-def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """x / max(‖x‖ₚ, ε) along `dim`."""
-    x = as_tensor(input)
-    return x / clamp(_norm(x, p, dim), min=eps)
-
-
-def _norm(x: Tensor, p: float, dim: int) -> Tensor:
-    """‖x‖ₚ along `dim`, which is kept; derivative 0 where it is 0."""
-    if p == math.inf:
-        return abs(x).amax(dim, keepdim=True)
-    total = (x * x if p == 2 else abs(x) ** p).sum(dim, keepdim=True)
-    if p == 1:
-        return total
-    zero = total == 0
-    safe = where(zero, 1.0, total)
-    return where(zero, 0.0, sqrt(safe) if p == 2 else safe ** (1 / p))
-
-
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 · x2 / (max(‖x1‖, ε) max(‖x2‖, ε)) along `dim`."""
-    return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
-
-
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """‖x1 − x2 + ε‖ₚ along the last axis."""
-    distance = _norm(as_tensor(x1) - x2 + eps, p, -1)
-    return distance if keepdim else distance.squeeze(-1)
 
 
 # -------------------------------------------------------------------------------------------------------------- convolution
@@ -533,6 +638,20 @@ def conv_transpose2d(
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
 
 
+def conv_transpose3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The transpose of conv3d as a linear map: input (N, C, D, H, W), weight (C, O/groups, J, K, L)."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+
+
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Each window of (N, C, H, W) as a column: (N, C · K · L, windows)."""
     x = as_tensor(input)
@@ -584,7 +703,7 @@ def _pool_setup(
     if x.ndim not in (axes + 1, axes + 2):
         raise ShapeError(f"{function}: input must have {axes + 2} dimensions (N, C, …) or {axes + 1}, got shape {x.shape}.")
     kernel = _each(kernel_size, axes, function, "kernel_size", 1)
-    steps = kernel if stride is None or stride == [] else _each(stride, axes, function, "stride", 1)
+    steps = kernel if stride is None or stride in ([], ()) else _each(stride, axes, function, "stride", 1)
     around, holes = _each(padding, axes, function, "padding"), _each(dilation, axes, function, "dilation", 1)
     setup = []
     for i in reversed(range(axes)):
@@ -645,11 +764,59 @@ def max_pool2d(
     return _max_pooled(x, _pool_setup(x, kernel_size, stride, padding, dilation, ceil_mode, 2, "max_pool2d"), return_indices)
 
 
+def max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Largest element of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as `max_pool2d`."""
+    x = as_tensor(input)
+    return _max_pooled(x, _pool_setup(x, kernel_size, stride, padding, dilation, ceil_mode, 3, "max_pool3d"), return_indices)
+
+
+def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+    """Each element at the place of (N, C, L) or (C, L) that `max_pool1d(…, return_indices=True)` named, zeros elsewhere."""
+    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+    """Each element at the place that `max_pool2d(…, return_indices=True)` named, zeros elsewhere. output_size: of the image, where
+    several would have given the windows.
+    """
+    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+    """Each element at the place that `max_pool3d(…, return_indices=True)` named, zeros elsewhere."""
+    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
+
+
+def _unpooled(x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, axes: int) -> Tensor:
+    function, x, index = f"max_unpool{axes}d", as_tensor(x), as_tensor(indices)
+    if x.shape != index.shape or x.ndim not in (axes + 1, axes + 2):
+        raise ShapeError(f"{function}: input of shape {x.shape} and indices of shape {index.shape} must agree and have {axes + 2} axes.")
+    kernel, around = _each(kernel_size, axes, function, "kernel_size", 1), _each(padding, axes, function, "padding")
+    steps = kernel if stride is None else _each(stride, axes, function, "stride", 1)
+    size = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)]
+    if output_size is not None:
+        size = list(output_size)[-axes:]
+    images = math.prod(x.shape[:-axes])
+    _check_range(index, math.prod(size), function, "index")
+    flat = index.reshape(images, -1) + arange(images).reshape(-1, 1) * math.prod(size)
+    empty = functions.zeros(images * math.prod(size), dtype=x.dtype)
+    place = functions._plain_index((flat.reshape(-1),), x.array)
+    return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape((*x.shape[:-axes], *size))
+
+
 def _avg_pooled(x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, override: int | None, axes: int) -> Tensor:
     x = as_tensor(x)
     if override == 0:
         raise ValueError(f"avg_pool{axes}d: divisor_override must not be zero.")
-    shape = x.shape
+    shape, dtype = x.shape, x.dtype
     divisor = 1
     for along in _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, f"avg_pool{axes}d"):
         x = windows.window_sum(x, **along)
@@ -664,7 +831,8 @@ def _avg_pooled(x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
         else:
             x = x / functions.tensor(counts, dtype=x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
     divisor = divisor if override is None else override
-    return x / divisor if divisor != 1 else x
+    mean = x / divisor if divisor != 1 else x
+    return mean.to(dtype) if mean.dtype != dtype else mean  # integers stay integers
 
 
 def avg_pool1d(
@@ -687,6 +855,38 @@ def avg_pool2d(
     return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
 
 
+def avg_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Mean of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as `avg_pool2d`."""
+    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
+
+
+def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(Σ xᵖ)^(1/p) of each window of (N, C, L) or (C, L); derivative 0 where the sum is 0."""
+    return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 1)
+
+
+def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(Σ xᵖ)^(1/p) of each window of (N, C, H, W) or (C, H, W); derivative 0 where the sum is 0."""
+    return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 2)
+
+
+def _norm_pooled(x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int) -> Tensor:
+    total = _avg_pooled(x**p, kernel, stride, 0, ceil_mode, True, 1, axes)
+    if ceil_mode:  # what hangs over counts as if the window's mean stood there, as in PyTorch
+        whole = math.prod(_each(kernel, axes, f"lp_pool{axes}d", "kernel_size", 1))
+        total = _avg_pooled(x**p, kernel, stride, 0, True, True, None, axes) * whole
+    zero = total == 0
+    return where(zero, 0.0, where(zero, 1.0, total) ** (1 / p))
+
+
 def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, int], Tensor], function: str) -> Tensor:
     """Axis by axis, the last one first: output i covers the elements from ⌊i n / m⌋ to ⌈(i + 1) n / m⌉."""
     x = as_tensor(x)
@@ -704,6 +904,29 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
         spans = [(j * n // m, -(-(j + 1) * n // m)) for j in range(m)]
         x = cat([part(_span(x, axis, start, stop), axis, stop - start) for start, stop in spans], axis)
     return x
+
+
+def _adaptive_max(x: Any, output_size: Any, axes: int, return_indices: bool, function: str) -> Any:
+    """The largest elements of the parts, and where they stand in the flattened image: where the derivative of the largest is 1."""
+    y = _adaptive(x, output_size, axes, _max_part, function)
+    if not return_indices:
+        return y
+    x = as_tensor(x).detach()
+    places = arange(math.prod(x.shape[x.ndim - axes :])).reshape(x.shape[x.ndim - axes :]).broadcast_to(x.shape)
+    for i in reversed(range(axes)):
+        axis = x.ndim - axes + i
+        m, n = y.shape[axis], x.shape[axis]
+        spans = [(j * n // m, -(-(j + 1) * n // m)) for j in range(m)]
+        best = [_span(x, axis, start, stop).argmax(axis, keepdim=True) + start for start, stop in spans]
+        index = cat(best, axis)
+        x, places = (v[_along_axis(index, axis)] for v in (x, places))
+    return y, places
+
+
+def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """The index that reads along one axis what `index` says, and along the others the place itself."""
+    grid = [arange(n).reshape([-1 if i == k else 1 for k in range(index.ndim)]) for i, n in enumerate(index.shape)]
+    return tuple(index if i == axis else g for i, g in enumerate(grid))
 
 
 def _max_part(x: Tensor, axis: int, size: int) -> Tensor:
@@ -724,14 +947,26 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     return _adaptive(input, output_size, 2, _mean_part, "adaptive_avg_pool2d")
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any) -> Tensor:
-    """Maxima over as even parts of the last axis as possible."""
-    return _adaptive(input, output_size, 1, _max_part, "adaptive_max_pool1d")
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
+    """Means over as even parts of the last three axes as possible; None keeps an axis."""
+    return _adaptive(input, output_size, 3, _mean_part, "adaptive_avg_pool3d")
 
 
-def adaptive_max_pool2d(input: Any, output_size: Any) -> Tensor:
-    """Maxima over as even parts of the last two axes as possible; None keeps an axis."""
-    return _adaptive(input, output_size, 2, _max_part, "adaptive_max_pool2d")
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over as even parts of the last axis as possible; return_indices: their places too."""
+    return _adaptive_max(input, output_size, 1, return_indices, "adaptive_max_pool1d")
+
+
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over as even parts of the last two axes as possible; None keeps an axis. return_indices: their places in the flattened
+    image too.
+    """
+    return _adaptive_max(input, output_size, 2, return_indices, "adaptive_max_pool2d")
+
+
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over as even parts of the last three axes as possible; otherwise as `adaptive_max_pool2d`."""
+    return _adaptive_max(input, output_size, 3, return_indices, "adaptive_max_pool3d")
 
 
 # ------------------------------------------------------------------------------------------------------ padding and resizing
@@ -754,9 +989,16 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
         if mode == "constant":
             x = _span(x, axis, max(0, -before), n - max(0, -after)) if before < 0 or after < 0 else x
             x = _filled_ends(x, axis, max(0, before), max(0, after), value or 0)
+        elif mode == "circular" and min(before, after) < 0:  # what is cut off does not come back
+            kept = _span(x, axis, max(0, -before), n - max(0, -after))
+            around = [v for b in range(i) for v in (0, 0)] + [max(0, before), max(0, after)]
+            x = _pad(kept, around, mode)
         elif before or after:
             x = x[(slice(None),) * axis + (functions.tensor(_mirrored(n, before, after, mode), dtype=backend.int64),)]
     return x
+
+
+_pad = pad  # under a name that its own argument does not hide
 
 
 def _filled_ends(x: Tensor, axis: int, before: int, after: int, value: float) -> Tensor:
@@ -784,56 +1026,150 @@ def _mirrored(n: int, before: int, after: int, mode: str) -> list[int]:
     raise ValueError(f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.')
 
 
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> Tensor:
-    """(N, C, *S) resized by repeating or skipping elements: output i shows element ⌊i · in/out⌋ ("nearest") or ⌊(i + ½) in/out⌋
-    ("nearest-exact").
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
+    """(N, C, *S) resized to the spatial `size`, or to ⌊size · scale_factor⌋.
+
+    mode: "nearest" shows at place i element ⌊i · in/out⌋, "nearest-exact" ⌊(i + ½) in/out⌋; "linear", "bilinear" and "trilinear" (by the
+    number of spatial axes) weigh 2 neighbours along each axis, "bicubic" 4 (Keys 1981, a = −¾); "area" takes the mean of what falls on a
+    place. align_corners (for the weighing modes): the first and last elements, and not the outer edges of the image, keep their places.
+    The result is interpolated axis by axis.
     """
     x = as_tensor(input)
     axes = x.ndim - 2
-    if mode not in ("nearest", "nearest-exact"):
-        raise ValueError(f'interpolate: mode must be "nearest" or "nearest-exact", got {mode!r}.')
+    known = {
+        "nearest": (1, 2, 3),
+        "nearest-exact": (1, 2, 3),
+        "area": (1, 2, 3),
+        "linear": (1,),
+        "bilinear": (2,),
+        "bicubic": (2,),
+        "trilinear": (3,),
+    }
+    if mode not in known:
+        raise ValueError(f"interpolate: mode must be one of {', '.join(known)}, got {mode!r}.")
+    if axes not in known[mode]:
+        wanted = " or ".join(str(n + 2) for n in known[mode])
+        raise ShapeError(
+            f'interpolate: mode "{mode}" needs an input of {wanted} dimensions (N, C, and the axes to resize), got shape {x.shape}.'
+        )
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate: give either size or scale_factor.")
-    for i in range(axes):
-        n = x.shape[2 + i]
-        if size is not None:
-            m = _each(size, axes, "interpolate", "size", 1)[i]
-            ratio = n / m
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        raise ValueError(f'interpolate: align_corners means nothing for mode "{mode}"; leave it out.')
+    whole = x.dtype == backend.uint8 and not mode.startswith("nearest")
+    if whole:
+        x = x.to(backend.float32)
+    elif not backend.is_differentiable(x.dtype) and not mode.startswith("nearest"):
+        raise DTypeError(f'interpolate: mode "{mode}" needs a floating dtype or uint8 (an image), got {x.dtype}.')
+    lengths, ratios = _resized(x.shape[2:], size, scale_factor, recompute_scale_factor)
+    if mode == "area":
+        return _adaptive(x, lengths, axes, _mean_part, "interpolate")
+    for axis, (m, ratio) in enumerate(zip(lengths, ratios, strict=True), 2):
+        n = x.shape[axis]
+        if m == n and ratio == 1:
+            continue
+        if mode.startswith("nearest"):
+            offset = 0.5 if mode == "nearest-exact" else 0.0
+            x = _read(x, axis, [min(int((j + offset) * ratio), n - 1) for j in range(m)])
         else:
-            factor = scale_factor if isinstance(scale_factor, int | float) else scale_factor[i]
-            m, ratio = math.floor(n * factor), 1 / factor
-        offset = 0.5 if mode == "nearest-exact" else 0.0
-        if m != n or ratio != 1:
-            source = [min(int((j + offset) * ratio), n - 1) for j in range(m)]
-            x = x[(slice(None),) * (2 + i) + (functions.tensor(source, dtype=backend.int64),)]
+            x = _weighed(x, axis, m, ratio, cubic=mode == "bicubic", align_corners=bool(align_corners))
+    if whole:
+        x = clamp(functions.floor(x + 0.5), backend.lowest(backend.uint8), backend.highest(backend.uint8)).to(backend.uint8)
     return x
+
+
+def _resized(shape: Sequence[int], size: Any, scale_factor: Any, recompute: bool | None) -> tuple[tuple[int, ...], list[float]]:
+    """The new lengths, and how many old elements a new one stands for."""
+    if size is not None:
+        lengths = _each(size, len(shape), "interpolate", "size", 1)
+        return lengths, [n / m for n, m in zip(shape, lengths, strict=True)]
+    factors = [scale_factor] * len(shape) if isinstance(scale_factor, int | float) else list(scale_factor)
+    if len(factors) != len(shape):
+        raise ValueError(f"interpolate: scale_factor must be one number or {len(shape)}, got {scale_factor!r}.")
+    lengths = tuple(math.floor(n * f) for n, f in zip(shape, factors, strict=True))
+    if min(lengths) < 1:
+        raise ShapeError(f"interpolate: nothing is left of {tuple(shape)} times {scale_factor}.")
+    return lengths, [n / m for n, m in zip(shape, lengths, strict=True)] if recompute else [1 / f for f in factors]
+
+
+def _weighed(x: Tensor, axis: int, m: int, ratio: float, cubic: bool, align_corners: bool) -> Tensor:
+    """m elements along an axis, each a weighed sum of its old neighbours; beyond the edge stands the edge."""
+    n, places = x.shape[axis], range(m)
+    sources = [j * ((n - 1) / (m - 1) if m > 1 else 0.0) if align_corners else (j + 0.5) * ratio - 0.5 for j in places]
+    if not cubic:
+        sources = [max(s, 0.0) for s in sources]
+    neighbours = (-1, 0, 1, 2) if cubic else (0, 1)
+    weight = _keys if cubic else lambda distance: 1 - distance
+    shape = (m,) + (1,) * (x.ndim - 1 - axis)
+    total: Any = None
+    for k in neighbours:
+        index = [min(max(math.floor(s) + k, 0), n - 1) for s in sources]
+        weights = [weight(abs(s - math.floor(s) - k)) for s in sources]
+        part = _read(x, axis, index) * functions.tensor(weights, dtype=x.dtype, device=backend.device_of(x.array)).reshape(shape)
+        total = part if total is None else total + part
+    return total
+
+
+def _keys(distance: float) -> float:
+    """The weight of an element at that distance in cubic convolution. Source: R. Keys, Cubic convolution interpolation (1981)."""
+    a, d = -0.75, distance
+    return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+
+
+def _read(x: Tensor, axis: int, index: list[int]) -> Tensor:
+    return x[(slice(None),) * axis + (functions.tensor(index, dtype=backend.int64, device=backend.device_of(x.array)),)]
 
 
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """(N, C r², H, W) to (N, C, H r, W r): channels become pixels."""
     x, r = as_tensor(input), upscale_factor
-    n, c, h, w = x.shape
-    return x.reshape(n, c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3).reshape(n, c // r**2, h * r, w * r)
+    *lead, c, h, w = x.shape
+    if c % r**2:
+        raise ShapeError(f"pixel_shuffle: {c} channels cannot be divided into squares of {r} by {r}.")
+    return x.reshape(math.prod(lead), c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3).reshape(*lead, c // r**2, h * r, w * r)
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
+    """(…, C, H r, W r) to (…, C r², H, W): pixels become channels."""
+    x, r = as_tensor(input), downscale_factor
+    *lead, c, h, w = x.shape
+    if h % r or w % r:
+        raise ShapeError(f"pixel_unshuffle: an image of {h} by {w} cannot be divided into squares of {r}.")
+    cut = x.reshape(math.prod(lead), c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
+    return cut.reshape(*lead, c * r * r, h // r, w // r)
+
+
+def channel_shuffle(input: Any, groups: int) -> Tensor:
+    """(N, C, …) with the channels of `groups` groups dealt out in turn."""
+    x = as_tensor(input)
+    if x.ndim < 3 or x.shape[1] % groups:
+        raise ShapeError(f"channel_shuffle: the channels of input {x.shape} cannot be divided into {groups} groups.")
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, -1).transpose(1, 2).reshape(x.shape)
+
+
+def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
+    """`interpolate` under its old name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate(…, mode="nearest")."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate(…, mode="bilinear", align_corners=True)."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 # ------------------------------------------------------------------------------------------------------------------- losses
-
-
-def _reduce(loss: Tensor, reduction: str, function: str) -> Tensor:
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ValueError(f'{function}: reduction must be "mean", "sum" or "none", got {reduction!r}.')
-
-
-def _pair(input: Any, target: Any, function: str) -> tuple[Tensor, Tensor]:
-    x, t = as_tensor(input), as_tensor(target)
-    if x.shape != t.shape:
-        raise ShapeError(f"{function}: input of shape {x.shape} and target of shape {t.shape} must have the same shape.")
-    return x, t
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
@@ -983,9 +1319,9 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """x where t = 1, max(0, margin − x) where t = −1."""
+    """x where t = 1, max(0, margin − x) where t = −1, and both together where t is neither."""
     x, t = as_tensor(input), as_tensor(target)
-    return _reduce(where(t == 1, x, 0.0) + where(t == -1, clamp(margin - x, min=0.0), 0.0), reduction, "hinge_embedding_loss")
+    return _reduce(where(t != -1, x, 0.0) + where(t != 1, clamp(margin - x, min=0.0), 0.0), reduction, "hinge_embedding_loss")
 
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
@@ -1033,4 +1369,14 @@ __all__ = [
     for name, value in list(globals().items())
     if callable(value) and not name.startswith("_") and getattr(value, "__module__", "") == __name__
 ]
-__all__ += ["logsumexp", "relu", "sigmoid", "tanh"]
+__all__ += ["logsumexp", "sigmoid", "tanh"]
+__all__ += ["affine_grid", "grid_sample"]
+__all__ += ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+__all__ += ["cosine_embedding_loss", "ctc_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss"]
+__all__ += ["poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Names that are nowhere else."""
+        raise no_such_name(__name__, name, globals(), {})

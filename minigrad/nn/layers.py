@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
+from ..engine.modes import no_grad
 from ..errors import ShapeError
 from ..tensor import Tensor, as_tensor, make_leaf
 from . import functional as F
@@ -81,8 +82,8 @@ class Linear(Module):
         else:
             _reset(self.weight, self.bias, self.in_dim)
 
-    def forward(self, x: Any) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+    def forward(self, input: Any) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_dim={self.in_dim}, out_dim={self.out_dim}" + ("" if self.bias is not None else ", bias=False")
@@ -256,6 +257,12 @@ class ConvTranspose2d(_ConvTranspose):
     """The transpose of Conv2d's linear map; weight (in_channels, out_channels/groups, K, L)."""
 
 
+class ConvTranspose3d(_ConvTranspose):
+    """The transpose of Conv3d's linear map; weight (in_channels, out_channels/groups, J, K, L)."""
+
+    axes, function = 3, staticmethod(F.conv_transpose3d)
+
+
 class Unfold(Module):
     """Each window as a column."""
 
@@ -318,6 +325,12 @@ class MaxPool2d(_MaxPool):
     function = staticmethod(F.max_pool2d)
 
 
+class MaxPool3d(_MaxPool):
+    """Largest element of each window."""
+
+    function = staticmethod(F.max_pool3d)
+
+
 class _AvgPool(_Pool):
     function: Callable[..., Any]
 
@@ -343,10 +356,35 @@ class AvgPool1d(_AvgPool):
     function = staticmethod(F.avg_pool1d)
 
 
-class AvgPool2d(_AvgPool):
-    """Mean of each window; AvgPool2d(3, 1, padding=1) keeps the size."""
+class _AvgPoolBy(_AvgPool):
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.divisor_override = divisor_override
+
+    def forward(self, x: Any) -> Tensor:
+        settings = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+        made: Tensor = type(self).function(x, *settings)
+        return made
+
+
+class AvgPool2d(_AvgPoolBy):
+    """Mean of each window (or its sum divided by divisor_override); AvgPool2d(3, 1, padding=1) keeps the size."""
 
     function = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPoolBy):
+    """Mean of each window."""
+
+    function = staticmethod(F.avg_pool3d)
 
 
 class _Adaptive(Module):
@@ -375,16 +413,36 @@ class AdaptiveAvgPool2d(_Adaptive):
     function = staticmethod(F.adaptive_avg_pool2d)
 
 
-class AdaptiveMaxPool1d(_Adaptive):
+class AdaptiveAvgPool3d(_Adaptive):
+    """Means over output_size parts."""
+
+    function = staticmethod(F.adaptive_avg_pool3d)
+
+
+class _AdaptiveMax(_Adaptive):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, x: Any) -> Any:
+        return type(self).function(x, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
     """Maxima over output_size parts."""
 
     function = staticmethod(F.adaptive_max_pool1d)
 
 
-class AdaptiveMaxPool2d(_Adaptive):
+class AdaptiveMaxPool2d(_AdaptiveMax):
     """Maxima over output_size parts."""
 
     function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """Maxima over output_size parts."""
+
+    function = staticmethod(F.adaptive_max_pool3d)
 
 
 # ------------------------------------------------------------------------------------------------------------ normalisation
@@ -404,12 +462,13 @@ class _BatchNorm(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        bias: bool = True,
         dtype: Any = None,
         device: Any = None,
     ) -> None:
         self.num_features, self.eps, self.momentum, self.track_running_stats = num_features, eps, momentum, track_running_stats
         self.weight = init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None
-        self.bias = parameter(num_features, dtype=dtype, device=device) if affine else None
+        self.bias = parameter(num_features, dtype=dtype, device=device) if affine and bias else None
         self.register_buffer("running_mean", functions.zeros(num_features, dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("running_var", functions.ones(num_features, dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", functions.zeros(dtype=backend.int64) if track_running_stats else None)
@@ -427,9 +486,10 @@ class _BatchNorm(Module):
             )
         momentum = self.momentum
         if training and self.num_batches_tracked is not None:
-            init.constant_(self.num_batches_tracked, int(self.num_batches_tracked.array) + 1)
+            with no_grad():
+                self.num_batches_tracked += 1
             if momentum is None:  # the plain average of all batches
-                momentum = 1 / int(self.num_batches_tracked.array)
+                momentum = 1 / int(self.num_batches_tracked)
         by_batch = training or self.running_mean is None
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum or 0.0, self.eps)
 
@@ -445,6 +505,93 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of (N, C, H, W)."""
 
     dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of (N, C, D, H, W)."""
+
+    dims = (5,)
+
+
+class _InstanceNorm(_BatchNorm):
+    """Normalisation of each sample and channel by itself; also of one sample without its axis. PyTorch's defaults: no parameters, and no
+    running statistics; with them, eval() normalises by those.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        *,
+        bias: bool = True,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, bias=bias, dtype=dtype, device=device)
+
+    def normalized(self, x: Any, training: bool) -> Tensor:
+        """By the sample's own statistics, or, where running ones are kept and it is not training, by those."""
+        x = as_tensor(x)
+        if x.ndim == self.dims[0] - 1:
+            return functions.squeeze(self.normalized(functions.unsqueeze(x, 0), training), 0)
+        if x.ndim not in self.dims or (x.shape[1] != self.num_features and self.weight is not None):
+            raise ShapeError(
+                f"{type(self).__name__}: expected {self.dims[0] - 1} or {self.dims[0]} dimensions with {self.num_features} channels, "
+                f"got shape {x.shape}."
+            )
+        own = training or self.running_mean is None
+        return F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of (N, C, L) or (C, L)."""
+
+    dims = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of (N, C, H, W) or (C, H, W)."""
+
+    dims = (4,)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W)."""
+
+    dims = (5,)
+
+
+class RMSNorm(Module):
+    """x / √(mean x² + ε) over the last axes, whose sizes are normalized_shape, with a weight (ones at first) for each element."""
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, *, dtype: Any = None, device: Any = None
+    ) -> None:
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.weight = init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+
+    def forward(self, x: Any) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class RReLU(Module):
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper) while training, else their mean."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, x: Any) -> Tensor:
+        return F.rrelu(x, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"
 
 
 class LayerNorm(Module):
@@ -478,13 +625,21 @@ class GroupNorm(Module):
     """Normalisation over groups of channels, with a weight and a bias for each channel."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = None, device: Any = None
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        *,
+        bias: bool = True,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
         if num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}.")
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight = init.ones_(parameter(num_channels, dtype=dtype, device=device)) if affine else None
-        self.bias = parameter(num_channels, dtype=dtype, device=device) if affine else None
+        self.bias = parameter(num_channels, dtype=dtype, device=device) if affine and bias else None
 
     def forward(self, x: Any) -> Tensor:
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
@@ -504,10 +659,10 @@ class Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         if not 0 <= p <= 1:
             raise ValueError(f"{type(self).__name__}: p is a probability, got {p}.")
-        self.p = p
+        self.p, self.inplace = p, inplace
 
     def forward(self, x: Any) -> Tensor:
-        return type(self).function(x, self.p, self.training)
+        return type(self).function(x, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
@@ -523,6 +678,24 @@ class Dropout2d(Dropout):
     """Whole channels 0 with probability p while training."""
 
     function = staticmethod(F.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """Whole channels 0 with probability p while training."""
+
+    function = staticmethod(F.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean 0 and variance 1, for networks with SELU."""
+
+    function = staticmethod(F.alpha_dropout)
+
+
+class FeatureAlphaDropout(Dropout):
+    """AlphaDropout of whole channels."""
+
+    function = staticmethod(F.feature_alpha_dropout)
 
 
 class Flatten(Module):
@@ -548,13 +721,13 @@ class Unflatten(Module):
 
 
 class Upsample(Module):
-    """Images resized by repeating elements."""
+    """Images resized, in one of the modes of `functional.interpolate`."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest") -> None:
-        self.size, self.scale_factor, self.mode = size, scale_factor, mode
+    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
+        self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode, align_corners
 
     def forward(self, x: Any) -> Tensor:
-        return F.interpolate(x, self.size, self.scale_factor, self.mode)
+        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
 
 
 class PReLU(Module):
@@ -577,11 +750,10 @@ def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> 
 
     class Activation(Module):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            kwargs.pop("inplace", None)
-            if len(args) > len(settings) or set(kwargs) - set(settings):
-                raise TypeError(
-                    f"{name} takes {', '.join(settings) or 'no arguments'}; got {len(args)} positional arguments and {sorted(kwargs)}."
-                )
+            if len(args) > len(settings) or set(kwargs) - set(settings) or any(isinstance(a, Tensor) for a in args):
+                called = f" To apply it: {name}()(x)." if any(isinstance(a, Tensor) for a in args) else ""
+                got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}=" for k in kwargs)])
+                raise TypeError(f"{name} takes {', '.join(settings) or 'no arguments'}; got {got}.{called}")
             given = {**settings, **dict(zip(settings, args, strict=False)), **kwargs}
             for setting, value in given.items():
                 setattr(self, setting, value)
@@ -590,7 +762,8 @@ def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> 
             return function(x, **{setting: getattr(self, setting) for setting in settings})
 
         def extra_repr(self) -> str:
-            return _shown({setting: getattr(self, setting) for setting in settings})
+            shown = {setting: getattr(self, setting) for setting in settings}
+            return _shown({setting: value for setting, value in shown.items() if setting != "inplace" or value})
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return _remade, (name, vars(self))
@@ -607,29 +780,31 @@ def _remade(name: str, attributes: dict[str, Any]) -> Module:
     return made
 
 
-ReLU = _activation("ReLU", F.relu)
-ReLU6 = _activation("ReLU6", F.relu6)
-LeakyReLU = _activation("LeakyReLU", F.leaky_relu, negative_slope=0.01)
-ELU = _activation("ELU", F.elu, alpha=1.0)
-SELU = _activation("SELU", F.selu)
-CELU = _activation("CELU", F.celu, alpha=1.0)
+ReLU = _activation("ReLU", F.relu, inplace=False)
+ReLU6 = _activation("ReLU6", F.relu6, inplace=False)
+LeakyReLU = _activation("LeakyReLU", F.leaky_relu, negative_slope=0.01, inplace=False)
+ELU = _activation("ELU", F.elu, alpha=1.0, inplace=False)
+SELU = _activation("SELU", F.selu, inplace=False)
+CELU = _activation("CELU", F.celu, alpha=1.0, inplace=False)
 GELU = _activation("GELU", F.gelu, approximate="none")
-SiLU = _activation("SiLU", F.silu)
-Mish = _activation("Mish", F.mish)
+SiLU = _activation("SiLU", F.silu, inplace=False)
+Mish = _activation("Mish", F.mish, inplace=False)
+Threshold = _activation("Threshold", F.threshold, threshold=None, value=None, inplace=False)
 Softplus = _activation("Softplus", F.softplus, beta=1.0, threshold=20.0)
 Softsign = _activation("Softsign", F.softsign)
 Sigmoid = _activation("Sigmoid", F.sigmoid)
 LogSigmoid = _activation("LogSigmoid", F.logsigmoid)
-Hardsigmoid = _activation("Hardsigmoid", F.hardsigmoid)
-Hardswish = _activation("Hardswish", F.hardswish)
+Hardsigmoid = _activation("Hardsigmoid", F.hardsigmoid, inplace=False)
+Hardswish = _activation("Hardswish", F.hardswish, inplace=False)
 Tanh = _activation("Tanh", F.tanh)
 Tanhshrink = _activation("Tanhshrink", F.tanhshrink)
-Hardtanh = _activation("Hardtanh", F.hardtanh, min_val=-1.0, max_val=1.0)
+Hardtanh = _activation("Hardtanh", F.hardtanh, min_val=-1.0, max_val=1.0, inplace=False)
 Softshrink = _activation("Softshrink", F.softshrink, lambd=0.5)
 Hardshrink = _activation("Hardshrink", F.hardshrink, lambd=0.5)
 Softmax = _activation("Softmax", F.softmax, dim=-1)
 LogSoftmax = _activation("LogSoftmax", F.log_softmax, dim=-1)
 Softmin = _activation("Softmin", F.softmin, dim=-1)
+Softmax2d = _activation("Softmax2d", lambda x: F.softmax(x, -3))
 GLU = _activation("GLU", F.glu, dim=-1)
 
 __all__ = [

@@ -23,9 +23,10 @@ class _Loss(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         unknown = set(kwargs) - set(self.settings)
         if unknown or len(args) > len(self.settings):
-            raise TypeError(
-                f"{type(self).__name__} takes {', '.join(self.settings)}; got {len(args)} positional arguments and {sorted(kwargs)}."
-            )
+            name = type(self).__name__
+            called = f" To apply it: {name}()(input, target)." if any(isinstance(a, Tensor) for a in args) else ""
+            got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}=" for k in kwargs)])
+            raise TypeError(f"{name} takes {', '.join(self.settings)}; got {got}.{called}")
         given = {**self.settings, **dict(zip(self.settings, args, strict=False)), **kwargs}
         if given["reduction"] not in ("mean", "sum", "none", "batchmean"):
             raise ValueError(f'{type(self).__name__}: reduction must be "mean", "sum" or "none", got {given["reduction"]!r}.')
@@ -35,8 +36,8 @@ class _Loss(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, input: Any, target: Any) -> Tensor:
-        return type(self).function(input, target, **{name: getattr(self, name) for name in self.settings})
+    def forward(self, *inputs: Any) -> Tensor:
+        return type(self).function(*inputs, **{name: getattr(self, name) for name in self.settings})
 
     def extra_repr(self) -> str:
         changed = {
@@ -98,3 +99,81 @@ class KLDivLoss(_Loss):
     """t (ln t − x) for log-probabilities x."""
 
     function, settings = staticmethod(F.kl_div), {"reduction": "mean", "log_target": False}
+
+
+class HingeEmbeddingLoss(_Loss):
+    """x where t = 1, max(0, margin − x) where t = −1."""
+
+    function, settings = staticmethod(F.hinge_embedding_loss), {"margin": 1.0, "reduction": "mean"}
+
+
+class SoftMarginLoss(_Loss):
+    """ln(1 + e^(−t x))."""
+
+    function, settings = staticmethod(F.soft_margin_loss), {"reduction": "mean"}
+
+
+class MultiMarginLoss(_Loss):
+    """A margin between the target class and all others."""
+
+    function, settings = staticmethod(F.multi_margin_loss), {"p": 1, "margin": 1.0, "weight": None, "reduction": "mean"}
+
+
+class MultiLabelMarginLoss(_Loss):
+    """A margin between each target class and all others."""
+
+    function, settings = staticmethod(F.multilabel_margin_loss), {"reduction": "mean"}
+
+
+class MultiLabelSoftMarginLoss(_Loss):
+    """Cross entropies of σ(x) and t, one for each class."""
+
+    function, settings = staticmethod(F.multilabel_soft_margin_loss), {"weight": None, "reduction": "mean"}
+
+
+class PoissonNLLLoss(_Loss):
+    """Minus the log-probability of a count at a rate."""
+
+    function = staticmethod(F.poisson_nll_loss)
+    settings = {"log_input": True, "full": False, "eps": 1e-8, "reduction": "mean"}  # noqa: RUF012
+
+
+class GaussianNLLLoss(_Loss):
+    """Minus the log-density of a normal distribution: called with (input, target, var)."""
+
+    function, settings = staticmethod(F.gaussian_nll_loss), {"full": False, "eps": 1e-6, "reduction": "mean"}
+
+
+class MarginRankingLoss(_Loss):
+    """A margin between two scores: called with (input1, input2, target)."""
+
+    function, settings = staticmethod(F.margin_ranking_loss), {"margin": 0.0, "reduction": "mean"}
+
+
+class CosineEmbeddingLoss(_Loss):
+    """Angles between vectors that should or should not agree: called with (input1, input2, target)."""
+
+    function, settings = staticmethod(F.cosine_embedding_loss), {"margin": 0.0, "reduction": "mean"}
+
+
+class TripletMarginLoss(_Loss):
+    """Nearer to the positive than to the negative by a margin: called with (anchor, positive, negative)."""
+
+    function = staticmethod(F.triplet_margin_loss)
+    settings = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, "reduction": "mean"}  # noqa: RUF012
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """The same with any distance."""
+
+    function = staticmethod(F.triplet_margin_with_distance_loss)
+    settings = {"distance_function": None, "margin": 1.0, "swap": False, "reduction": "mean"}  # noqa: RUF012
+
+
+class CTCLoss(_Loss):
+    """Minus the log-probability of an unaligned sequence: called with (log_probs, targets, input_lengths, target_lengths)."""
+
+    function, settings = staticmethod(F.ctc_loss), {"blank": 0, "reduction": "mean", "zero_infinity": False}
+
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and name.endswith("Loss") and name != "_Loss"]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
-from ..graph import HookHandle, Leaf
+from ..errors import did_you_mean
+from ..nodes import HookHandle, Leaf
+from ..observe import belonging, observers
 from ..tensor import Tensor, as_tensor, overwrite_payload
 
 M = TypeVar("M", bound="Module")
@@ -35,6 +37,12 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} does not define forward().")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not observers:
+            return self._called(args, kwargs)
+        with belonging(self):  # who watches may ask whose operations these are
+            return self._called(args, kwargs)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in list((self._pre_hooks or {}).values()):
             replaced = hook(self, args)
             if replaced is not None:
@@ -114,6 +122,8 @@ class Module:
 
     def train(self: M, mode: bool = True) -> M:
         """Training behaviour (dropout drops, batch norm uses the batch) for this module and all inside; returns the module."""
+        if not isinstance(mode, bool | int):
+            raise TypeError(f"train: the mode must be True or False, got {mode!r}.")
         for module in self.modules():
             module.training = bool(mode)
         return self
@@ -127,9 +137,13 @@ class Module:
         for module in self.modules():
             for name, value in list(module._members()):
                 if isinstance(value, Tensor) and module._is_parameter(name, value):
-                    value.requires_grad_(requires_grad)
-                    module._frozen = module._frozen - {id(value)} if requires_grad else module._frozen | {id(value)}
+                    module.freeze(value, not requires_grad)
         return self
+
+    def freeze(self, parameter: Tensor, frozen: bool = True) -> None:
+        """Freeze (or thaw) one parameter that is an attribute of this very module; it stays a parameter."""
+        parameter.requires_grad_(not frozen)
+        self._frozen = self._frozen | {id(parameter)} if frozen else self._frozen - {id(parameter)}
 
     def _is_parameter(self, name: str, value: Tensor) -> bool:
         return name not in self._buffers and (isinstance(value.node, Leaf) or id(value) in self._frozen)
@@ -146,7 +160,7 @@ class Module:
     def to(self: M, *args: Any, dtype: Any = None, device: Any = None) -> M:
         """Convert or move all parameters and buffers, in place (floating ones only change dtype); returns the module."""
         for a in args:
-            if isinstance(a, str) and (a == "cpu" or a.startswith("cuda")):
+            if isinstance(a, backend.Device) or (isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))):
                 device = a
             else:
                 dtype = a
@@ -154,7 +168,7 @@ class Module:
         for tensor in [*self.parameters(), *self.buffers()]:
             array = tensor.array
             if wanted is not None and backend.is_differentiable(tensor.dtype):
-                array = backend.normal(array.astype(wanted))
+                array = backend.owned_array(array.astype(wanted))  # also of one number: it may be shared already
             if device is not None:
                 array = backend.to_device(array, str(device))
             tensor.array = array
@@ -236,6 +250,13 @@ class Module:
         """Read a state that `save` wrote. Files with pickled objects are refused."""
         self.load_state_dict(backend.load_arrays(path), strict)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Names that are nowhere else."""
+            hint = "" if name.startswith("_") else did_you_mean(name, [*vars(self), *dir(type(self))], {})
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}.{hint}", name=name)
+
     # --------------------------------------------------------------------------------------------------------------- text
 
     def extra_repr(self) -> str:
@@ -264,68 +285,3 @@ def _unfolded(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict) and not name.startswith("_"):
         for key, item in value.items():
             yield from _unfolded(f"{name}.{key}", item)
-
-
-class Sequential(Module):
-    """Modules (or plain functions) called one after another. Indexing gives a member, slicing a shorter Sequential."""
-
-    def __init__(self, *stages: Any) -> None:
-        if len(stages) == 1 and isinstance(stages[0], list | tuple):
-            stages = tuple(stages[0])
-        named = stages[0] if len(stages) == 1 and isinstance(stages[0], dict) else {str(i): stage for i, stage in enumerate(stages)}
-        self._stages = list(named)
-        for name, stage in named.items():
-            if not callable(stage):
-                raise TypeError(f"Sequential: stage {name} is {type(stage).__name__}, which cannot be called.")
-            setattr(self, name, stage)
-
-    def forward(self, x: Any) -> Any:
-        """The stages' composition."""
-        for name in self._stages:
-            x = getattr(self, name)(x)
-        return x
-
-    def __len__(self) -> int:
-        return len(self._stages)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (getattr(self, name) for name in self._stages)
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return Sequential({name: getattr(self, name) for name in self._stages[index]})
-        return getattr(self, self._stages[index])
-
-    def append(self, stage: Any) -> Sequential:
-        """Add a stage at the end; returns the Sequential."""
-        name = str(len(self._stages))
-        self._stages.append(name)
-        setattr(self, name, stage)
-        return self
-
-
-class ModuleList(Module):
-    """A list of modules, for symmetry with PyTorch (a plain list serves as well)."""
-
-    def __init__(self, modules: Any = ()) -> None:
-        self.items = list(modules)
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        return ((str(i), m) for i, m in enumerate(self.items))
-
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        return iter(self.named_children())
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self.items)
-
-    def __getitem__(self, index: int) -> Module:
-        return self.items[index]  # type: ignore[no-any-return]
-
-    def append(self, module: Module) -> ModuleList:
-        """Add a module at the end; returns the list."""
-        self.items.append(module)
-        return self

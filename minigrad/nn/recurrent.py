@@ -57,6 +57,7 @@ class _Recurrent(Module):
 
     gates = 1
     states = 1
+    proj_size = 0
 
     def __init__(
         self,
@@ -76,12 +77,20 @@ class _Recurrent(Module):
         self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
         self.has_bias, self.dropout, self.bidirectional = bias, dropout, bidirectional
         for layer in range(num_layers):
-            inputs = input_size if layer == 0 else hidden_size * (1 + bidirectional)
+            inputs = input_size if layer == 0 else self.out_size * (1 + bidirectional)
             for end in self._ends(layer):
-                shapes = {"weight_ih": (inputs,), "weight_hh": (hidden_size,)} | ({"bias_ih": (), "bias_hh": ()} if bias else {})
-                for name, columns in shapes.items():
-                    made = parameter(self.gates * hidden_size, *columns, dtype=dtype, device=device)
+                rows = self.gates * hidden_size
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.out_size)}
+                shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
+                shapes |= {"weight_hr": (self.proj_size, hidden_size)} if self.proj_size else {}
+                for name, shape in shapes.items():
+                    made = parameter(*shape, dtype=dtype, device=device)
                     setattr(self, name + end, init.uniform_(made, -1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size)))
+
+    @property
+    def out_size(self) -> int:
+        """The width of the outputs."""
+        return self.proj_size or self.hidden_size
 
     def _ends(self, layer: int) -> list[str]:
         """What the names of a layer's parameters end in, for each direction."""
@@ -124,14 +133,16 @@ class _Recurrent(Module):
         return x, finals[0] if self.states == 1 else tuple(finals)
 
     def _initial(self, x: Tensor, hx: Any, single: bool) -> list[Tensor]:
-        shape = (self.num_layers * (1 + self.bidirectional), x.shape[1], self.hidden_size)
+        lead = (self.num_layers * (1 + self.bidirectional), x.shape[1])
+        shapes = [(*lead, self.out_size), (*lead, self.hidden_size)][: self.states]
         if hx is None:
-            return [functions.zeros(shape, dtype=x.dtype) for _ in range(self.states)]
+            return [functions.zeros(shape, dtype=x.dtype) for shape in shapes]
         given = [as_tensor(s) for s in ((hx,) if self.states == 1 else hx)]
         given = [s.unsqueeze(1) if single else s for s in given]
-        if len(given) != self.states or any(s.shape != shape for s in given):
+        if [s.shape for s in given] != shapes:
             raise ShapeError(
-                f"{type(self).__name__}: the state must be {self.states} tensor(s) of shape {shape}, got {[s.shape for s in given]}."
+                f"{type(self).__name__}: the state must be {self.states} tensor(s) of shape "
+                f"{' and '.join(map(str, shapes))}, got {[s.shape for s in given]}."
             )
         return given
 
@@ -144,6 +155,8 @@ class _Recurrent(Module):
         steps = range(x.shape[0])
         for t in reversed(steps) if backwards else steps:
             state = self.step(from_inputs[t], state, u, c)
+            if self.proj_size:
+                state = (F.linear(state[0], getattr(self, "weight_hr" + end)), *state[1:])
             outputs.append(state[0])
         if not outputs:
             raise ShapeError(f"{type(self).__name__}: the sequence is empty (shape {x.shape}).")
@@ -169,9 +182,18 @@ class RNN(_Recurrent):
 
 
 class LSTM(_Recurrent):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates). The state is a pair (h, c)."""
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates). The state is a pair (h, c).
+
+    proj_size: the width to which a further matrix takes each h (Sak et al. 2014); 0 for none.
+    """
 
     gates, states = 4, 2
+
+    def __init__(self, input_size: int, hidden_size: int, *args: Any, proj_size: int = 0, **kwargs: Any) -> None:
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(f"LSTM: proj_size must be at least 0 and smaller than hidden_size={hidden_size}, got {proj_size}.")
+        self.proj_size = proj_size
+        super().__init__(input_size, hidden_size, *args, **kwargs)
 
     def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
         return _lstm_step(from_input, state, u, c)
@@ -207,7 +229,7 @@ class _Cell(Module):
         count = 2 if isinstance(self, LSTMCell) else 1
         zeros = functions.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
         state = (zeros,) * count if hx is None else (hx,) if count == 1 else tuple(hx)
-        after = type(self).step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
+        after = self.step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
         return after[0] if count == 1 else after
 
     def extra_repr(self) -> str:
@@ -217,7 +239,16 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """One step of `RNN`."""
 
-    step = staticmethod(_rnn_step)
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", *, dtype: Any = None, device: Any = None
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f'RNNCell: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.')
+        self.nonlinearity = nonlinearity
+        super().__init__(input_size, hidden_size, bias, dtype=dtype, device=device)
+
+    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
+        return _rnn_step(from_input, state, u, c, tanh if self.nonlinearity == "tanh" else functions.relu)
 
 
 class LSTMCell(_Cell):

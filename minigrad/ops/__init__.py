@@ -3,13 +3,31 @@
 Rules use the operations themselves, never `xp`, no item assignment, no branch on data: so one line serves raw arrays, tensors, and graphs.
 """
 
-from . import device, diagonals, elementwise, factorisations, index, linalg, network, reduce, scans, shape, sorting, special, windows
+from . import (
+    chance,
+    device,
+    diagonals,
+    elementwise,
+    factorisations,
+    fourier,
+    index,
+    linalg,
+    network,
+    reduce,
+    scans,
+    shape,
+    sorting,
+    special,
+    windows,
+)
 
 __all__ = [
+    "chance",
     "device",
     "diagonals",
     "elementwise",
     "factorisations",
+    "fourier",
     "index",
     "linalg",
     "network",

@@ -10,11 +10,13 @@ opposite infinities, still make NumPy warn: to silence the shortest operations w
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, copy_with_strides_of, divide_integers, erf_function, silently
+from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, erf_function, silently
 from ..primitive import constant, elementwise, linear, primitive
 from .shape import sum_to
 
@@ -172,7 +174,27 @@ def _softplus(xp: Any, x: Any) -> Any:
 
 sigmoid = elementwise("sigmoid", _sigmoid, lambda g, y: g * (y * (1 - y)), promote="float", symbol="σ")
 softplus = elementwise("softplus", _softplus, lambda g, x: g * sigmoid(x), promote="float", real_only=True)
-relu = elementwise("relu", lambda xp, x: xp.maximum(x, 0), lambda g, y: where(y <= 0, 0.0, g), real_only=True)
+
+
+def long_rows(size: int) -> tuple[int, int] | None:
+    """`size` elements as rows of at most 4,096: (count, length) with the longest that there are, None where all are short."""
+    length = next((n for n in range(min(size, 4096), 0, -1) if size % n == 0), 0)
+    return (size // length, length) if length >= 64 or (length == size > 0) else None
+
+
+_rows: Callable[[int], tuple[int, int] | None] = functools.lru_cache(1024)(long_rows)
+
+
+def _relu(xp: Any, x: Any) -> Any:
+    """The larger of x and zeros. NumPy compares an array with an array five times faster than with a number, and a row of zeros will do."""
+    if type(x) is HostArray and x.dtype in FAST_DTYPES and x.size >= 256 and x.flags.c_contiguous:
+        rows = _rows(x.size)
+        if rows is not None:
+            return xp.maximum(x.reshape(rows), xp.zeros(rows[1], x.dtype)).reshape(x.shape)
+    return xp.maximum(x, 0)
+
+
+relu = elementwise("relu", _relu, lambda g, y: where(y <= 0, 0.0, g), real_only=True)
 maximum = elementwise(
     "maximum",
     lambda xp, a, b: xp.maximum(a, b),

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import copy_in_order, scatter_add
+from ..backend import copy_in_order, scatter_add, scatter_extreme_at
 from ..primitive import linear, primitive
-from .elementwise import zeros_like
+from .elementwise import ones_like, where, zeros_like
 
 
 def is_basic(index: Any) -> bool:
@@ -128,6 +128,42 @@ def _size(shape: tuple[int, ...]) -> int:
     for n in shape:
         total *= n
     return total
+
+
+# ------------------------------------------------------------------------------------------------- the largest of what is written
+
+
+def _scatter_extreme(xp: Any, x: Any, values: Any, *, index: Any, largest: bool) -> Any:
+    out = x.copy()
+    scatter_extreme_at(xp, out, index, values, largest)
+    return out
+
+
+def _winners(x: Any, values: Any, y: Any, index: Any) -> tuple[Any, Any]:
+    """Which share of y each element of x and of `values` is: 1/k for each of k equal winners, 0 for what is not chosen."""
+    same: Any = lambda a, b: (a == b) | ((a != a) & (b != b))
+    mine = where(same(x, y), ones_like(x), 0.0)
+    theirs = where(same(values, gather(y, index=index)), ones_like(values), 0.0)
+    count = mine + ungather(theirs, index=index, shape=tuple(y.shape))
+    return mine / count, theirs / gather(count, index=index)
+
+
+scatter_extreme = primitive(
+    "scatter_extreme",
+    _scatter_extreme,
+    [
+        lambda g, x, values, y, *, index: g * _winners(x, values, y, index)[0],
+        lambda g, x, values, y, *, index: gather(g, index=index) * _winners(x, values, y, index)[1],
+    ],
+    [
+        lambda t, x, values, y, *, index: t * _winners(x, values, y, index)[0],
+        lambda t, x, values, y, *, index: ungather(t * _winners(x, values, y, index)[1], index=index, shape=tuple(y.shape)),
+    ],
+    promote="same",
+    real_only=True,
+)
+"""x, in which each element is replaced by the largest (or smallest) of itself and of the values with its index; equal ones share the
+derivative evenly. The values have the index's shape."""
 
 
 # ------------------------------------------------------------------------------------------------- a region reached by several views

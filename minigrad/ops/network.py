@@ -8,11 +8,10 @@ modes; `affine` is the layer x Wᵀ + b. Axes are non-negative; functional.py se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from ..backend import silently, use_random
-from ..primitive import constant, elementwise, primitive
+from ..backend import silently
+from ..primitive import elementwise, primitive
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
 from .reduce import mean, sum_
@@ -152,18 +151,3 @@ bounds).
 def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:
     bounded = xp.maximum(silently.run(logarithm, x), -100)
     return float(bounded) if type(x) is float else bounded  # a Python number stays one, and follows the dtype of what it meets
-
-
-# -------------------------------------------------------------------------------------------------------------------- chance
-
-draw: Callable[[Any], Any] = use_random(None).random
-"""Uniform numbers in [0, 1) of a shape. `functional` replaces it by the generator that `manual_seed` seeds."""
-
-
-def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
-    scale = 0.0 if p >= 1 else 1 / (1 - p)
-    return xp.asarray((draw(tuple(x.shape)) >= p) * scale).astype(x.dtype)
-
-
-dropout_mask = constant("dropout_mask", _dropout_mask)
-"""In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn anew each time that it runs."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, silently
 from ..primitive import constant, linear, primitive
-from .shape import broadcast_to, column_sums, reshape
+from .shape import broadcast_to, column_sums, is_short, reshape, slice_sums
 
 Axes = tuple[int, ...]
 
@@ -27,6 +27,8 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES:
         total = column_sums(xp, x)
         return total.reshape(1, -1) if keepdims else total
+    if is_short(x, axes):
+        return silently.run(slice_sums, x, axes[0], keepdims)
     return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
 
 

@@ -6,9 +6,11 @@ Broadcasting and summing are each other's transposes: what was copied forward is
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, silently
+from ..backend import FAST_DTYPES, DType, host, silently
 from ..primitive import linear, primitive
 
 
@@ -17,16 +19,43 @@ def column_sums(xp: Any, x: Any) -> Any:
 
     NumPy adds row to row, across memory: on 1000 x 25 float32 that takes 14 µs, the product 3 µs, and the product rounds less.
     """
-    return silently.run(xp.ones(x.shape[0], x.dtype).dot, x)
+    count = x.shape[0]
+    ones = _host_ones(count, x.dtype) if xp is host and count <= 65_536 else xp.ones(count, x.dtype)
+    return silently.run(ones.dot, x)
+
+
+_host_ones: Callable[[int, DType], Any] = functools.lru_cache(64)(host.ones)
+"""Ones that nobody writes to, made once for each length."""
+
+
+def slice_sums(x: Any, axis: int, keepdims: bool) -> Any:
+    """The sum over an axis of 2 to 4 elements, slice by slice: ((x₀ + x₁) + x₂) + x₃.
+
+    NumPy's reductions take a loop of their own for each of the many short rows: over the last axis of 1000 x 2 float32 14 µs, this 2 µs.
+    """
+    before = (slice(None),) * axis
+    parts = [x[(*before, slice(i, i + 1) if keepdims else i)] for i in range(x.shape[axis])]
+    total = parts[0] + parts[1]
+    for part in parts[2:]:
+        total += part
+    return total
+
+
+def is_short(x: Any, axes: tuple[int, ...]) -> bool:
+    """Whether a sum over these axes is one over a single axis of 2 to 4 elements, of a float32 or float64 array of more than one."""
+    return len(axes) == 1 and 2 <= x.shape[axes[0]] <= 4 and x.ndim > 1 and x.dtype in FAST_DTYPES
 
 
 def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     if tuple(x.shape) == tuple(shape):
         return x
     if x.ndim == 2 and x.dtype in FAST_DTYPES and (tuple(shape) == (x.shape[1],) or (tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)):
-        return column_sums(xp, x).reshape(shape)
+        total = column_sums(xp, x)
+        return total if len(shape) == 1 else total.reshape(shape)
     lead = x.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1)
+    if is_short(x, axes):
+        return silently.run(slice_sums, x, axes[0], True).reshape(shape)
     return xp.add.reduce(x, axis=axes, keepdims=True).reshape(shape) if axes else x.reshape(shape)
 
 

@@ -22,6 +22,25 @@ argsort = constant("argsort", _argsort, real_only=True)
 """The indices (int64) that sort x along an axis; equals keep their order; NaN counts as larger than all numbers."""
 
 
+def _leader(xp: Any, x: Any, *, axis: int, largest: bool) -> Any:
+    before = (slice(None),) * axis
+    places = xp.zeros(x.shape, "int64")
+    best = None
+    for k in range(x.shape[axis]):
+        now = x[(*before, k)]
+        if best is None:
+            best, place = now, xp.zeros(now.shape, "int64")
+        else:
+            ahead = (now != now) | ((now >= best if largest else now <= best) & (best == best))
+            best, place = xp.where(ahead, now, best), xp.where(ahead, k, place)
+        places[(*before, k)] = place
+    return places
+
+
+leader = constant("leader", _leader, real_only=True)
+"""Along an axis, where the largest (or smallest) of the elements so far is: the last of equals, and the last NaN once there was one."""
+
+
 def _searchsorted(xp: Any, sorted_sequence: Any, values: Any, *, side: str) -> Any:
     if sorted_sequence.ndim == 1:
         return xp.searchsorted(sorted_sequence, values, side)

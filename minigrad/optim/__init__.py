@@ -1,5 +1,8 @@
 """Optimisers: what to do with gradients. PyTorch's names and update rules; `update(parameter, gradient)` as SINGA calls them."""
 
+from typing import TYPE_CHECKING
+
+from ..errors import no_such_name
 from . import lr_scheduler
 from .clip import clip_grad_norm_, clip_grad_value_
 from .optimizer import Optimizer
@@ -19,3 +22,9 @@ __all__ = [
     "clip_grad_value_",
     "lr_scheduler",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Names that are nowhere else."""
+        raise no_such_name(__name__, name, globals(), {})

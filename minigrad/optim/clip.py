@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backend import float64
+from ..engine.modes import no_grad
 from ..functions import tensor
-from ..tensor import Tensor, memory_version
+from ..tensor import Tensor
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
@@ -18,25 +20,33 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     """Scale all gradients together, in place, so that their joint norm is at most `max_norm`; returns the norm before.
 
     norm_type: 2 (Euclidean), another p, or inf (largest element). Raises RuntimeError for a NaN or infinite norm if `error_if_nonfinite`.
+    Norms are summed in float64.
     """
     gradients = _gradients(parameters)
     if not gradients:
         return tensor(0.0)
-    if norm_type == math.inf:
-        total = max(float(abs(g.array).max()) if g.numel() else 0.0 for g in gradients)
-    else:
-        total = sum(float((abs(g.array) ** norm_type).sum(dtype=float)) for g in gradients) ** (1.0 / norm_type)
-    if error_if_nonfinite and not math.isfinite(total):
-        raise RuntimeError(
-            f"clip_grad_norm_: the norm of the gradients is {total}; look for the operation that overflowed (autograd.detect_anomaly)."
-        )
-    scale = max_norm / (total + 1e-6)
-    if not scale >= 1.0:  # NaN included, as in PyTorch
+    with no_grad():
+        total = _joint_norm(gradients, norm_type)
+        if error_if_nonfinite and not math.isfinite(total):
+            raise RuntimeError(
+                f"clip_grad_norm_: the norm of the gradients is {total.item()}; look for the operation that overflowed "
+                "(autograd.detect_anomaly)."
+            )
+        scale = (max_norm / (total + 1e-6)).clamp(max=1.0)  # an operation, not a decision in Python: a recorded step decides anew
         for g in gradients:
-            version = memory_version(g)
-            g.array *= scale
-            version.count += 1
-    return tensor(total, dtype=gradients[0].dtype)
+            g.mul_(scale)
+        norm: Tensor = total.to(gradients[0].array.real.dtype)
+        return norm
+
+
+def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
+    """The norm of all elements together, a float64 number."""
+    total = tensor(0.0, dtype=float64)
+    for g in gradients:
+        if g.numel():
+            sizes = abs(g.detach()).double()
+            total = total.maximum(sizes.max()) if norm_type == math.inf else total + (sizes**norm_type).sum()
+    return total if norm_type == math.inf else total ** (1.0 / norm_type)
 
 
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:

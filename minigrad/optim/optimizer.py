@@ -10,23 +10,27 @@ Updates happen outside the graph, in the parameters' own memory, and are counted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..backend import Array, is_immutable, owned_array, quiet, zeros
+from ..backend import Array, beside, is_immutable, owned_array, quiet, zeros
 from ..engine.modes import enable_grad
-from ..graph import Leaf
+from ..nodes import Leaf
 from ..tensor import Tensor, memory_version
 
 Group = dict[str, Any]
 
 
 class Optimizer:
-    """Base class. A subclass names its settings in `defaults` and writes `direction(array, gradient, state, group) -> step to subtract`.
+    """Base class. A subclass gives its settings to `__init__` as `defaults` and writes `rule`; numbers that differ from step to step (a
+    rate on a schedule, a count of steps) it computes in `numbers`.
 
     params: tensors, or groups `{"params": [...], "lr": ...}` with settings of their own, or a number: the learning rate, for use through
     `update`. Raises TypeError or ValueError for what cannot be optimised, naming the position.
     """
+
+    scheduled: tuple[str, ...] = ()
+    """Settings that `numbers` hands on: a schedule may change them, and a compiled step (`mg.compile`) reads them anew in each run."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
@@ -37,9 +41,15 @@ class Optimizer:
             return
         if isinstance(params, Tensor):
             raise TypeError(f"{type(self).__name__}: `params` must be a list of tensors or of groups, got one Tensor. Write [x].")
+        if callable(getattr(params, "parameters", None)) or not isinstance(params, Iterable):
+            cure = "Give it model.parameters()" if hasattr(params, "parameters") or callable(params) else "Give it a list of tensors"
+            raise TypeError(f"{type(self).__name__}: `params` must be a list of tensors or of groups, got {type(params).__name__}. {cure}.")
         items = list(params)
         if not items:
-            raise ValueError(f"{type(self).__name__}: got an empty list of parameters.")
+            why = "A module's parameters are the tensors with requires_grad among its attributes."
+            if isinstance(params, Iterator):
+                why = f"Either a generator that was used up before (call model.parameters() anew), or a module without any. {why}"
+            raise ValueError(f"{type(self).__name__}: got an empty list of parameters. {why}")
         for group in items if isinstance(items[0], dict) else [{"params": items}]:
             self.add_param_group(group)
 
@@ -106,10 +116,22 @@ class Optimizer:
         if group.get("maximize"):
             grad = -grad
         version = memory_version(param)
-        self.rule(param.array, owned_array(grad) if is_immutable(grad) else grad, state, group)
+        if hasattr(type(param.array), "__minigrad_update__"):  # recorded: the state's arrays are values of the program too
+            with param.array.__minigrad_update__(self, param, group) as settings:
+                self.rule(param.array, grad, state, settings)
+        else:
+            self.rule(param.array, owned_array(grad) if is_immutable(grad) else grad, state, {**group, **self.numbers(state, group)})
         version.count += 1
         if isinstance(param.node, Leaf):
             param.node.array = param.array
+
+    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
+        """The Python numbers of the coming step that differ from step to step; `rule` finds them among the settings. Counting is done here.
+
+        A step that is recorded (mg.compile) calls this in each run, and `rule` only once: so what `rule` does with these numbers must be
+        arithmetic with arrays, and what it computes in Python belongs here.
+        """
+        return {}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         """Change `array` in place, given its gradient, the parameter's state and its settings. `grad` must not be changed."""
@@ -134,9 +156,14 @@ class Optimizer:
         params = [p for g in self.param_groups for p in g["params"]]
         for group, saved in zip(self.param_groups, groups, strict=True):
             group.update({k: v for k, v in saved.items() if k != "params"})
-        self.state = {
-            id(params[int(i)]): {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for i, s in state_dict["state"].items()
-        }
+        self.state = {}
+        for i, saved in state_dict["state"].items():
+            self.adopt(params[int(i)], saved)
+
+    def adopt(self, param: Tensor, state: dict[str, Any]) -> None:
+        """Take over a parameter's state: numbers, and arrays, which are copied to the parameter's device."""
+        self._known[id(param)] = param
+        self.state[id(param)] = {n: owned_array(beside(v, param.array).copy()) if hasattr(v, "dtype") else v for n, v in state.items()}
 
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
@@ -156,8 +183,12 @@ def buffer(state: dict[str, Any], name: str, like: Array) -> Array:
 
 
 def checked(owner: str, settings: Group, tests: Iterable[tuple[str, Callable[[Any], bool], str]]) -> Group:
-    """The settings, after raising ValueError for the first that is out of range."""
+    """The settings, after raising ValueError for the first that is out of range, TypeError for one of another type."""
     for name, test, what in tests:
-        if not test(settings[name]):
+        try:
+            fits = test(settings[name])
+        except TypeError:
+            raise TypeError(f"{owner}: {name} must be {what}, got {settings[name]!r} ({type(settings[name]).__name__}).") from None
+        if not fits:
             raise ValueError(f"{owner}: {name} must be {what}, got {settings[name]!r}.")
     return settings

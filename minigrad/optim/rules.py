@@ -1,6 +1,7 @@
 """The update rules. Each class is one formula, with PyTorch's conventions, so that training is comparable number by number.
 
-Notation: θ parameter, g gradient, η learning rate, λ weight decay, t number of updates so far.
+Notation: θ parameter, g gradient, η learning rate, λ weight decay, t number of updates so far. `numbers` computes in Python what differs
+from step to step, `rule` does the arithmetic with arrays.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from typing import Any
 
 from ..backend import Array, owned_array
+from ..ops.elementwise import maximum
 from .optimizer import Group, Optimizer, buffer, checked
 
 _not_negative = lambda v: v >= 0
@@ -57,6 +59,11 @@ class SGD(Optimizer):
             raise ValueError("SGD: nesterov needs momentum > 0 and dampening = 0.")
         super().__init__(params, settings)
 
+    scheduled = ("lr",)
+
+    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
+        return {"lr": group["lr"]}
+
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         if group["weight_decay"]:
             grad = grad + group["weight_decay"] * array
@@ -100,11 +107,18 @@ class Adam(Optimizer):
         checked(name, settings, [("betas", lambda b: len(b) == 2 and all(_share(v) for v in b), "two numbers in [0, 1)")])
         super().__init__(params, settings)
 
-    def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
+    scheduled = ("lr",)
+
+    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
+        """The learning rate and the root's divisor with the corrections for moments that began at 0; for AdamW by what θ shrinks."""
+        lr, (beta1, beta2) = group["lr"], group["betas"]
         t = state["step"] = state.get("step", 0) + 1
+        return {"lr": lr / (1 - beta1**t), "correction": math.sqrt(1 - beta2**t), "shrinking": 1 - lr * group["weight_decay"]}
+
+    def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
+        (beta1, beta2), decay = group["betas"], group["weight_decay"]
         if decay and self.decoupled:
-            array *= 1 - lr * decay
+            array *= group["shrinking"]
         elif decay:
             grad = grad + decay * array
         m, v = buffer(state, "exp_avg", array), buffer(state, "exp_avg_sq", array)
@@ -113,10 +127,10 @@ class Adam(Optimizer):
         v += (1 - beta2) * (grad * grad.conj()).real if grad.dtype.kind == "c" else (1 - beta2) * (grad * grad)
         if group["amsgrad"]:
             largest = buffer(state, "max_exp_avg_sq", array)
-            largest[...] = _larger(largest, v)
+            largest[...] = maximum(largest, v)
             v = largest
-        root = v**0.5 / math.sqrt(1 - beta2**t) + group["eps"]
-        array -= (lr / (1 - beta1**t)) * (m / root)
+        root = v**0.5 / group["correction"] + group["eps"]
+        array -= group["lr"] * (m / root)
 
 
 class AdamW(Adam):
@@ -156,6 +170,11 @@ class RMSprop(Optimizer):
         }
         checked("RMSprop", settings, [(k, _not_negative, "at least 0") for k in ("lr", "alpha", "eps", "weight_decay", "momentum")])
         super().__init__(params, settings)
+
+    scheduled = ("lr",)
+
+    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
+        return {"lr": group["lr"]}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         if group["weight_decay"]:
@@ -203,8 +222,13 @@ class Adagrad(Optimizer):
         checked("Adagrad", settings, [(k, _not_negative, "at least 0") for k in settings if k != "maximize"])
         super().__init__(params, settings)
 
-    def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
+    scheduled = ("lr",)
+
+    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         t = state["step"] = state.get("step", 0) + 1
+        return {"lr": group["lr"] / (1 + (t - 1) * group["lr_decay"])}
+
+    def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         if group["weight_decay"]:
             grad = grad + group["weight_decay"] * array
         first = "sum" not in state
@@ -212,10 +236,4 @@ class Adagrad(Optimizer):
         if first and group["initial_accumulator_value"]:
             v += group["initial_accumulator_value"]
         v += grad * grad
-        array -= (group["lr"] / (1 + (t - 1) * group["lr_decay"])) * (grad / (v**0.5 + group["eps"]))
-
-
-def _larger(a: Array, b: Array) -> Array:
-    from ..backend import array_module
-
-    return array_module([a]).maximum(a, b)
+        array -= group["lr"] * (grad / (v**0.5 + group["eps"]))

@@ -76,8 +76,7 @@ WRONG = {
     "solve shapes": (lambda: mg.linalg.solve(mg.eye(3), mg.ones(4)), ShapeError, "does not fit"),
     "solve singular": (lambda: mg.linalg.solve(mg.ones(2, 2), mg.ones(2)), LinAlgError, "singular"),
     "cholesky": (lambda: mg.linalg.cholesky(-mg.eye(2)), LinAlgError, "not positive definite"),
-    "svd full": (lambda: mg.linalg.svd(X, full_matrices=True), ValueError, "rectangular"),
-    "qr mode": (lambda: mg.linalg.qr(X, "r"), ValueError, "mode"),
+    "qr mode": (lambda: mg.linalg.qr(X, "full"), ValueError, "mode"),
     "matrix_norm": (lambda: mg.linalg.matrix_norm(X, 3), ValueError, "ord must be"),
 }  # fmt: skip
 

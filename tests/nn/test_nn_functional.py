@@ -325,6 +325,40 @@ def test_resizing(torch) -> None:
     agree(torch, lambda F, x: F.pixel_shuffle(x, 2), normal(2, 8, 3, 4))
 
 
+@pytest.mark.oracle
+def test_resizing_by_weighing_neighbours(torch) -> None:
+    flat, image, volume = normal(2, 3, 5), normal(2, 3, 5, 6), normal(1, 2, 3, 4, 5)
+    sizes = ({"size": 9}, {"size": 1}, {"scale_factor": 2}, {"scale_factor": 0.6}, {"scale_factor": 1.7, "recompute_scale_factor": True})
+    for settings in sizes:
+        for corners in (None, False, True):
+            if corners and settings == {"scale_factor": 1.7, "recompute_scale_factor": True}:
+                continue
+            for mode, x in (("linear", flat), ("bilinear", image), ("bicubic", image), ("trilinear", volume)):
+                agree(torch, lambda F, x, s=settings, m=mode, c=corners: F.interpolate(x, mode=m, align_corners=c, **s), x)
+    for settings in ({"size": (10, 3)}, {"scale_factor": (0.5, 1.7)}):
+        agree(torch, lambda F, x, s=settings: F.interpolate(x, mode="bilinear", align_corners=True, **s), image)
+        agree(torch, lambda F, x, s=settings: F.interpolate(x, mode="bicubic", **s), image)
+        agree(torch, lambda F, x, s=settings: F.interpolate(x, mode="area", **s), image)
+    agree(torch, lambda F, x: F.interpolate(x, size=3, mode="area"), flat)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"size": 3, "mode": "linear"}, r'mode "linear" needs an input of 3 dimensions .* got shape \(1, 1, 4, 4\)'),
+        ({"size": 3, "mode": "cubic"}, "mode must be one of nearest, .* got 'cubic'"),
+        ({"size": 3, "align_corners": True}, 'align_corners means nothing for mode "nearest"'),
+        ({"size": 3, "scale_factor": 2}, "give either size or scale_factor"),
+        ({}, "give either size or scale_factor"),
+        ({"scale_factor": (1, 2, 3)}, "scale_factor must be one number or 2"),
+        ({"scale_factor": 0.1}, r"nothing is left of \(4, 4\) times 0.1"),
+    ],
+)
+def test_resizing_that_makes_no_sense(settings, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        F.interpolate(mg.ones(1, 1, 4, 4), **settings)
+
+
 # ------------------------------------------------------------------------------------------------------------------- losses
 
 REDUCTIONS = ["mean", "sum", "none"]

@@ -15,9 +15,26 @@ import minigrad as mg
 from minigrad import nn
 
 single = lambda *shape, seed=0: normal(*shape, seed=seed, dtype="float32")
+
+
+def masked(attention):
+    """With the last key forbidden to all, and the second to the first query."""
+    forbidden = np.zeros((3, 4), dtype=bool)
+    forbidden[:, 3] = forbidden[0, 1] = True
+    tensor = mg.tensor if isinstance(attention, nn.Module) else __import__("torch").tensor
+    plain = attention.forward
+    attention.forward = lambda q, k, v: plain(q, k, v, attn_mask=tensor(forbidden))
+    return attention
+
+
 LAYERS = {
     "linear": (lambda nn: nn.Linear(4, 3), [single(5, 4)]),
     "linear without bias": (lambda nn: nn.Linear(4, 3, bias=False), [single(2, 5, 4)]),
+    "upsample weighed": (lambda nn: nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), [single(2, 2, 3, 4)]),
+    "module dict": (
+        lambda nn: nn.Sequential(*nn.ModuleDict({"a": nn.Linear(4, 3), "b": nn.ModuleDict([("c", nn.Linear(3, 2))])["c"]}).values()),
+        [single(5, 4)],
+    ),
     "bilinear": (lambda nn: nn.Bilinear(3, 4, 2), [single(5, 3), single(5, 4)]),
     "embedding": (lambda nn: nn.Embedding(7, 3, padding_idx=2), [classes(7, 4, 5)]),
     "conv1d": (lambda nn: nn.Conv1d(2, 4, 3, stride=2, padding=1), [single(2, 2, 9)]),
@@ -53,6 +70,12 @@ LAYERS = {
     "rnn cell": (lambda nn: nn.RNNCell(3, 4), [single(5, 3)]),
     "lstm cell": (lambda nn: nn.LSTMCell(3, 4), [single(5, 3)]),
     "gru cell": (lambda nn: nn.GRUCell(3, 4), [single(5, 3), single(5, 4)]),
+    "lstm projected": (lambda nn: nn.LSTM(3, 5, num_layers=2, bidirectional=True, proj_size=2), [single(4, 2, 3)]),
+    "rnn cell relu": (lambda nn: nn.RNNCell(3, 4, nonlinearity="relu"), [single(5, 3)]),
+    "attention more": (lambda nn: nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, kdim=3, vdim=5, batch_first=True), [single(2, 5, 8), single(2, 4, 3), single(2, 4, 5)]),
+    "attention masked more": (lambda nn: masked(nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True)), [single(3, 2, 8), single(4, 2, 8), single(4, 2, 8)]),
+    "transformer without bias": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0, lambda x: x * x, bias=False), [single(5, 3, 8)]),
+    "avg pool divided": (lambda nn: nn.Sequential(nn.AvgPool2d(2, 1, divisor_override=3), nn.BatchNorm2d(2, bias=False), nn.GroupNorm(1, 2, bias=False)), [single(2, 2, 5, 4)]),
     "attention": (lambda nn: nn.MultiheadAttention(8, 2), [single(5, 3, 8), single(4, 3, 8), single(4, 3, 8)]),
     "attention batch first": (lambda nn: nn.MultiheadAttention(8, 4, bias=False, batch_first=True), [single(5, 3, 8), single(5, 4, 8), single(5, 4, 8)]),
     "transformer": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0), [single(5, 3, 8)]),
@@ -63,6 +86,33 @@ LAYERS = {
     "cross entropy": (lambda nn: nn.CrossEntropyLoss(label_smoothing=0.1, reduction="sum"), [single(4, 5), classes(5, 4)]),
     "nll": (lambda nn: nn.NLLLoss(ignore_index=1), [single(4, 5), classes(5, 4)]),
     "bce logits": (lambda nn: nn.BCEWithLogitsLoss(), [single(4, 5), abs(single(4, 5, seed=1))]),
+    "transposed 3d": (lambda nn: nn.ConvTranspose3d(2, 4, 2, 2, 1, 1), [single(1, 2, 3, 3, 3)]),
+    "pools 3d": (lambda nn: nn.Sequential(nn.MaxPool3d(2, 1), nn.AvgPool3d(2, 1), nn.AdaptiveAvgPool3d((2, 3, 2)), nn.AdaptiveMaxPool3d(1)), [single(2, 2, 5, 6, 5)]),
+    "adaptive places": (lambda nn: nn.AdaptiveMaxPool2d((3, 2), return_indices=True), [single(2, 3, 7, 5)]),
+    "batch norm 3d": (lambda nn: nn.BatchNorm3d(3), [single(4, 3, 2, 3, 2)]),
+    "instance norm 1d": (lambda nn: nn.InstanceNorm1d(3), [single(3, 5)]),
+    "instance norm 2d": (lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True), [single(2, 3, 5, 4)]),
+    "instance norm eval": (lambda nn: nn.InstanceNorm3d(3, track_running_stats=True).eval(), [single(2, 3, 2, 3, 2)]),
+    "rms norm": (lambda nn: nn.RMSNorm((3, 4), eps=0.01), [single(5, 3, 4)]),
+    "rrelu": (lambda nn: nn.RReLU().eval(), [single(4, 5)]),
+    "paddings": (lambda nn: nn.Sequential(nn.ZeroPad2d(1), nn.ReflectionPad2d((1, 0, 2, 1)), nn.ReplicationPad2d(1), nn.CircularPad2d(1), nn.ConstantPad2d((0, 1, 0, 0), 3.5)), [single(1, 2, 4, 4)]),
+    "paddings 1d": (lambda nn: nn.Sequential(nn.ReflectionPad1d(2), nn.ConstantPad1d(1, 0.5), nn.ZeroPad1d((1, 0))), [single(2, 3, 5)]),
+    "paddings 3d": (lambda nn: nn.Sequential(nn.ReplicationPad3d(1), nn.ReflectionPad3d(1), nn.ZeroPad3d(1), nn.CircularPad3d((0, 1, 0, 0, 1, 0))), [single(1, 2, 3, 3, 3)]),
+    "pixels": (lambda nn: nn.Sequential(nn.PixelShuffle(2), nn.ChannelShuffle(2), nn.PixelUnshuffle(downscale_factor=2)), [single(1, 8, 2, 3)]),
+    "resized": (lambda nn: nn.Sequential(nn.UpsamplingNearest2d(scale_factor=2), nn.UpsamplingBilinear2d(size=(3, 5))), [single(1, 2, 3, 4)]),
+    "responses": (lambda nn: nn.LocalResponseNorm(3, alpha=0.1), [single(2, 5, 4)]),
+    "distances": (lambda nn: nn.PairwiseDistance(p=1.0, keepdim=True), [single(4, 5), single(4, 5, seed=1)]),
+    "cosines": (lambda nn: nn.CosineSimilarity(dim=-1), [single(4, 5), single(4, 5, seed=1)]),
+    "norm pools": (lambda nn: nn.Sequential(nn.LPPool2d(2, 2, 1), nn.Flatten(2), nn.LPPool1d(2.0, 3)), [abs(single(1, 2, 4, 4))]),
+    "in place": (lambda nn: nn.Sequential(nn.Linear(5, 4), nn.ReLU(inplace=True), nn.Linear(4, 3), nn.LeakyReLU(0.1, True), nn.Threshold(0.1, 2.0), nn.Softmax2d()), [single(2, 2, 4, 5)]),
+    "hinge": (lambda nn: nn.HingeEmbeddingLoss(margin=0.5), [single(4, 5), 2 * classes(2, 4, 5) - 1]),
+    "multi margin": (lambda nn: nn.MultiMarginLoss(p=2), [single(4, 5), classes(5, 4)]),
+    "multilabel soft margin": (lambda nn: nn.MultiLabelSoftMarginLoss(), [single(4, 5), abs(single(4, 5, seed=1))]),
+    "poisson": (lambda nn: nn.PoissonNLLLoss(full=True), [single(4, 5), abs(single(4, 5, seed=1))]),
+    "gaussian": (lambda nn: nn.GaussianNLLLoss(), [single(4, 5), single(4, 5, seed=1), abs(single(4, 5, seed=2))]),
+    "ranking": (lambda nn: nn.MarginRankingLoss(0.2), [single(4, 5), single(4, 5, seed=1), np.sign(single(4, 5, seed=2))]),
+    "cosine embedding": (lambda nn: nn.CosineEmbeddingLoss(), [single(4, 5), single(4, 5, seed=1), 2 * classes(2, 4) - 1]),
+    "triplet": (lambda nn: nn.TripletMarginLoss(swap=True), [single(4, 5), single(4, 5, seed=1), single(4, 5, seed=2)]),
     "huber": (lambda nn: nn.Sequential(nn.Identity(), nn.Linear(5, 2)), [single(4, 5)]),
 }  # fmt: skip
 
@@ -309,3 +359,23 @@ def test_mistakes_name_the_cure() -> None:
         nn.Softmax(axis=1)
     with pytest.raises(mg.errors.ShapeError, match="LSTM"):
         nn.LSTM(3, 4)(mg.zeros(5, 2, 4))
+
+
+def test_a_parameter_of_one_number_is_converted() -> None:
+    """Its memory is known to others by then, so it must stay memory that can be written to."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            self.scale = nn.Parameter(2.0)
+
+        def forward(self, x):
+            return self.scale * x
+
+    layer = Scaled()
+    layer.load_state_dict({"scale": mg.tensor(3.0)})
+    layer = layer.double()
+    layer.load_state_dict({"scale": mg.tensor(4.0)})
+    assert layer.scale.dtype == mg.float64 and layer.scale.item() == 4.0
+    layer(mg.tensor([1.0, 2.0], dtype=mg.float64)).sum().backward()
+    mg.optim.SGD(layer.parameters(), lr=0.5).step()
+    assert layer.scale.item() == 2.5

@@ -165,9 +165,47 @@ def test_split() -> None:
     first, second = autograd.split(x, axis=-3, num_output=2)
     (first.sum() + 2 * second.sum()).backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.array([1.0, 2.0])[:, None, None] * np.ones(BATCH.shape))
+    assert [p.shape[0] for p in autograd.split(mg.arange(7), 0, num_output=4)] == [2, 2, 2, 1]  # the last may be shorter
     for wrong in ({"parts": [1, 1]}, {"num_output": 3}, {}):
         with pytest.raises(mg.errors.ShapeError, match="split"):
             autograd.split(x, 2, **wrong)
+
+
+def test_integers_stay_integers() -> None:
+    a, b = mg.tensor([7, -7, 6]), mg.tensor([2, 2, 3])
+    assert autograd.div(a, b).tolist() == [3, -3, 2] and autograd.div(a, b).dtype == mg.int64
+    assert autograd.div(a, b.float()).tolist() == [3.5, -3.5, 2.0] and autograd.div(a.float(), 2).dtype == mg.float32
+    y = autograd.pow(b, mg.tensor([1.5, 2.0, -1.0]))
+    assert y.tolist() == [2, 4, 0] and y.dtype == mg.int64
+    x = mg.tensor([2.0], requires_grad=True)
+    autograd.pow(x, 3).backward()
+    assert x.grad.tolist() == [12.0]
+
+
+def test_pooling_with_wide_padding() -> None:
+    """A handle's padding may be wider than half of the window, as in ONNX; it never is a maximum, not even of integers."""
+    x = mg.arange(1, 10).reshape(1, 1, 3, 3)
+    handle = autograd.PoolingHandle(x, (3, 3), (1, 1), (2, 2))
+    corner = autograd.pooling_2d(handle, -x)
+    assert corner.shape == (1, 1, 5, 5) and corner.dtype == mg.int64 and corner[0, 0, 0].tolist() == [-1, -1, -1, -2, -3]
+    mean = autograd.pooling_2d(autograd.PoolingHandle(x, (3, 3), (1, 1), (2, 2), False), x.double())
+    np.testing.assert_allclose(mean[0, 0, 0].numpy() * 9, [1, 3, 6, 5, 3])
+
+
+def test_global_pool_and_similarity() -> None:
+    x = mg.tensor(np.arange(24.0).reshape(2, 3, 2, 2), requires_grad=True)
+    y = autograd.globalaveragepool(x)
+    np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy().mean((2, 3), keepdims=True))
+    last = autograd.globalaveragepool(x.permute(0, 2, 3, 1), data_format="channels_last")
+    assert last.shape == (2, 1, 1, 3) and last.tolist() == y.permute(0, 2, 3, 1).tolist()
+    y.sum().backward()
+    assert (x.grad == 0.25).all()
+    a, b = mg.tensor([[3.0, 4.0], [1.0, 0.0]]), mg.tensor([[4.0, 3.0], [0.0, 2.0]])
+    np.testing.assert_allclose(autograd.cossim(a, b).numpy(), [0.96, 0.0], rtol=1e-6)
+    loss = autograd.qa_lstm_loss(mg.tensor([0.9, 0.5]), mg.tensor([0.1, 0.6]), M=0.2)
+    np.testing.assert_allclose(loss.item(), 0.15, rtol=1e-6)
+    with pytest.raises(ValueError, match="channels_first"):
+        autograd.globalaveragepool(x, "NHWC")
 
 
 @pytest.fixture

@@ -260,9 +260,10 @@ def kernels(*path: str) -> dict[str, set[str]]:
 
 def test_only_functions_that_cupy_has() -> None:
     """The kernels' vocabulary is the frozen list: a new name must be looked up in CuPy before it is added there."""
-    own = {"special", "linalg"}  # the library's special functions (see backend.erf_function), and a namespace
+    own = {"special", "linalg", "fft"}  # the library's special functions (see backend.erf_function), and namespaces
     assert {name: where for name, where in kernels().items() if name not in NAMES | own} == {}
     assert {name: where for name, where in kernels("linalg").items() if name not in LINALG} == {}
+    assert set(kernels("fft")) == {"fftn", "ifftn"}
 
 
 @pytest.mark.gpu
@@ -271,6 +272,7 @@ def test_the_frozen_names_against_cupy() -> None:
 
     assert [n for n in NAMES if not hasattr(cupy, n)] == []
     assert [n for n in LINALG if not hasattr(cupy.linalg, n)] == []
+    assert hasattr(cupy.fft, "fftn") and hasattr(cupy.fft, "ifftn")
     assert [n for n in METHODS if not hasattr(cupy.ndarray, n)] == []
 
 

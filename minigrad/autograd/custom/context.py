@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend import is_immutable
 from ...errors import GraphFreedError, InPlaceError
-from ...graph import Leaf, Node, Version
+from ...nodes import Leaf, Node, Version
 from ...tensor import Tensor, memory_version, wrap
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ...backend import HostArray, Shape, is_complex, zeros
 from ...engine.modes import state
 from ...engine.record import history
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
-from ...graph import Node, Pick, next_birth
+from ...nodes import Node, Pick, next_birth
 from ...tensor import Tensor, wrap
 from .context import FunctionCtx
 

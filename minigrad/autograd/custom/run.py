@@ -16,7 +16,7 @@ from ...engine.inplace import assign
 from ...engine.modes import state
 from ...engine.record import history
 from ...errors import AutogradError, InPlaceError
-from ...graph import Leaf, Node
+from ...nodes import Leaf, Node
 from ...tensor import Tensor, View, alias, memory_version, wrap
 from .context import FunctionCtx, Saved, contains
 from .node import FunctionNode

@@ -117,6 +117,24 @@ class OpNode(Node):
     unbroadcast: tuple[Shape | None, ...] | None
     tangents: tuple[Any, ...] | None
 
+    def __init__(
+        self,
+        born: int,
+        primitive: Primitive,
+        params: dict[str, Any],
+        parents: tuple[Node | None, ...],
+        plan: Plan,
+        shape: Any,
+        dtype: Any,
+        saved: tuple[Any, ...],
+        versions: tuple[tuple[int, Version, int], ...],
+        unbroadcast: tuple[Shape | None, ...] | None,
+    ) -> None:
+        self.born, self.parents, self.shape, self.dtype = born, parents, shape, dtype
+        self.primitive, self.params, self.plan = primitive, params, plan
+        self.saved, self.versions, self.unbroadcast = saved, versions, unbroadcast
+        self.hooks = self.retained = self.tangents = None
+
     def name(self) -> str:
         return "".join(part.capitalize() for part in self.primitive.name.split("_")) + "Backward0"
 

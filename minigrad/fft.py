@@ -1,0 +1,174 @@
+"""Fourier transforms under PyTorch's names (`torch.fft`): one linear operation, and what comes before and after it.
+
+    Y[k] = Σ x[j] exp(-2πi jk / n),   inverse   x[j] = 1/n Σ Y[k] exp(2πi jk / n)
+
+norm: where the factor goes: "backward" to the inverse, "forward" to the transform, "ortho" half of it (its square root) to each.
+n or s: the lengths to which x is cut, or filled up with zeros, first. Real x has a symmetric transform, Y[n-k] = conj Y[k]: `rfft` returns
+its first half, `irfft` takes that and gives the real x.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import backend
+from . import functions as fn
+from .errors import DTypeError, ShapeError
+from .ops.fourier import fft as _transform
+from .tensor import Tensor, as_tensor
+
+
+def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The transform along one dimension."""
+    return fftn(input, None if n is None else (n,), (dim,), norm)
+
+
+def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse transform along one dimension."""
+    return ifftn(input, None if n is None else (n,), (dim,), norm)
+
+
+def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The transform along two dimensions."""
+    return fftn(input, s, dim, norm)
+
+
+def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The inverse transform along two dimensions."""
+    return ifftn(input, s, dim, norm)
+
+
+def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The transform along several dimensions (all of them, or the last len(s))."""
+    x, axes = _prepared(input, s, dim, "fftn")
+    return _run(x, axes, False, norm, "fftn")
+
+
+def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse transform along several dimensions (all of them, or the last len(s))."""
+    x, axes = _prepared(input, s, dim, "ifftn")
+    return _run(x, axes, True, norm, "ifftn")
+
+
+def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The first n // 2 + 1 entries of the transform of a real x. Raises DTypeError for complex ones."""
+    return rfftn(input, None if n is None else (n,), (dim,), norm)
+
+
+def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The transform of a real x along two dimensions, halved along the last of them."""
+    return rfftn(input, s, dim, norm)
+
+
+def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The transform of a real x along several dimensions, halved along the last of them. Raises DTypeError for complex ones."""
+    if backend.is_complex(as_tensor(input).dtype):
+        raise DTypeError("rfft: needs a real tensor, got a complex one. Use fft, or take .real first.")
+    x, axes = _prepared(input, s, dim, "rfftn")
+    y = _run(x, axes, False, norm, "rfftn")
+    return y[(slice(None),) * axes[-1] + (slice(0, y.shape[axes[-1]] // 2 + 1),)]
+
+
+def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The real x of n elements (default: 2 (m - 1), an even number) whose `rfft` is the input of m entries."""
+    return irfftn(input, None if n is None else (n,), (dim,), norm)
+
+
+def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The inverse of `rfft2`."""
+    return irfftn(input, s, dim, norm)
+
+
+def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of `rfftn`; the last of the dimensions gets the length s[-1] (default: an even number)."""
+    x = as_tensor(input)
+    axes = _axes(x, s, dim, "irfftn")
+    last = axes[-1]
+    length = 2 * (x.shape[last] - 1) if s is None else int(s[-1])
+    if length < 1:
+        raise ShapeError(f"irfft: the result would have {length} elements along dimension {last} of shape {x.shape}. Give n.")
+    sizes = [x.shape[axis] for axis in axes] if s is None else [int(m) for m in s]
+    x, _ = _prepared(x, (*sizes[:-1], length // 2 + 1), axes, "irfftn")
+    if len(axes) > 1:
+        x = _run(x, axes[:-1], True, norm, "irfftn")
+    before = (slice(None),) * last
+    mirrored = fn.flip(fn.conj(x[(*before, slice(1, (length + 1) // 2))]), last)
+    return fn.real(_run(fn.cat([x, mirrored], last), (last,), True, norm, "irfftn"))
+
+
+def fftshift(input: Any, dim: Any = None) -> Tensor:
+    """Frequency 0 in the middle instead of at the beginning."""
+    return _shifted(input, dim, lambda n: n // 2, "fftshift")
+
+
+def ifftshift(input: Any, dim: Any = None) -> Tensor:
+    """Undoes `fftshift`."""
+    return _shifted(input, dim, lambda n: -(n // 2), "ifftshift")
+
+
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The n frequencies that the entries of `fft` belong to, for samples at the distance d."""
+    return ifftshift(fn.arange(-(n // 2), n - n // 2, dtype=dtype or backend.default_dtype(), device=device)) / (n * d)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The n // 2 + 1 frequencies that the entries of `rfft` belong to, for samples at the distance d."""
+    return fn.arange(0, n // 2 + 1, dtype=dtype or backend.default_dtype(), device=device) / (n * d)
+
+
+def _shifted(input: Any, dim: Any, places: Any, function: str) -> Tensor:
+    from .arrays import roll
+
+    x = as_tensor(input)
+    axes = fn.axes_of(x, dim, function)
+    return roll(x, tuple(places(x.shape[axis]) for axis in axes), axes) if axes and x.ndim else x
+
+
+def _axes(x: Tensor, s: Any, dim: Any, function: str) -> tuple[int, ...]:
+    if dim is None:
+        dim = tuple(range(x.ndim)) if s is None else tuple(range(-len(s), 0))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    for n in s or ():
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"{function}: a length must be a whole number, got {n!r}.")
+    if s is not None and len(s) != len(dims):
+        raise ValueError(f"{function}: {len(s)} lengths {tuple(s)} for {len(dims)} dimensions {dims}.")
+    if x.ndim == 0 or not dims:
+        raise ShapeError(f"{function}: needs at least one dimension to transform, got shape {x.shape} and dim={dims}.")
+    axes = tuple(fn.axis_of(x.ndim, d, function) for d in dims)
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"{function}: dimension named more than once in dim={dims}.")
+    return axes
+
+
+def _prepared(input: Any, s: Any, dim: Any, function: str) -> tuple[Tensor, tuple[int, ...]]:
+    """x as complex numbers, cut or filled up to the lengths `s`, and the axes to transform."""
+    x = as_tensor(input)
+    axes = _axes(x, s, dim, function)
+    if not backend.is_complex(x.dtype):
+        x = x.to(backend.complex128 if x.dtype == backend.float64 else backend.complex64)
+    for axis, n in zip(axes, s or (x.shape[a] for a in axes), strict=True):
+        if n < 1:
+            raise ShapeError(f"{function}: length {n} along dimension {axis} of shape {x.shape}; it must be at least 1.")
+        if n < x.shape[axis]:
+            x = x[(slice(None),) * axis + (slice(0, n),)]
+        elif n > x.shape[axis]:
+            missing = (*x.shape[:axis], n - x.shape[axis], *x.shape[axis + 1 :])
+            x = fn.cat([x, fn.zeros(missing, dtype=x.dtype, device=backend.device_of(x.array))], axis)
+    return x, axes
+
+
+def _run(x: Tensor, axes: tuple[int, ...], inverse: bool, norm: str | None, function: str) -> Tensor:
+    n = math.prod(x.shape[axis] for axis in axes)
+    there = {None: 1.0, "backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}
+    if norm not in there:
+        raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}.')
+    scale = there[norm] if not inverse else 1 / n / there[norm]
+    return _transform(x, axes=axes, inverse=inverse, scale=scale)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn", "rfft", "rfft2",
+    "rfftfreq", "rfftn",
+]  # fmt: skip

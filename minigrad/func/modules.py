@@ -1,0 +1,60 @@
+"""Modules as functions of their parameters: what `grad`, `jvp` and `vmap` need, for which parameters are arguments like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..nn.module import Module
+from ..tensor import Tensor, as_tensor
+
+
+def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dict[str, Any] | None = None, *, strict: bool = False) -> Any:
+    """`module(*args, **kwargs)`, computed with other parameters and buffers than its own, which stay as they are.
+
+    parameters: tensors by the names of `named_parameters` and `named_buffers` (or several such dicts); what is not named is the module's
+    own, or an error if `strict`. args: the arguments, or one that is no tuple. Raises KeyError for names that the module does not have.
+
+        loss_of = lambda parameters, x, t: loss(mg.func.functional_call(model, parameters, (x,)), t)
+        gradients = mg.func.grad(loss_of)(dict(model.named_parameters()), x, t)
+    """
+    given: dict[str, Any] = {}
+    for part in [parameters] if isinstance(parameters, Mapping) else parameters:
+        given.update(part)
+    own = dict(module._named(lambda owner, name, value: True))
+    unknown, missing = [n for n in given if n not in own], [n for n in own if n not in given]
+    if unknown or (strict and missing):
+        problem = f"has no parameter or buffer {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)} too"
+        raise KeyError(f"functional_call: {type(module).__name__} {problem}; its names are {', '.join(own)}.")
+    with _exchanged(module, {id(own[name]): as_tensor(value) for name, value in given.items()}):
+        return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+
+
+@contextmanager
+def _exchanged(module: Module, others: dict[int, Tensor]) -> Iterator[None]:
+    """For a while, other tensors in place of a module's own, wherever they are attributes (a shared one: everywhere)."""
+    before = [(inner, name, value) for inner in module.modules() for name, value in vars(inner).items()]
+    try:
+        for inner, name, value in before:
+            changed = _with(value, others)
+            if changed is not value:
+                vars(inner)[name] = changed
+        yield
+    finally:
+        for inner, name, value in before:
+            if _with(value, others) is not value:
+                vars(inner)[name] = value
+
+
+def _with(value: Any, others: dict[int, Tensor]) -> Any:
+    """`value` with the tensors inside exchanged; itself if there are none of them."""
+    if isinstance(value, Tensor):
+        return others.get(id(value), value)
+    if isinstance(value, list | tuple):
+        items = [_with(v, others) for v in value]
+        return type(value)(items) if any(a is not b for a, b in zip(items, value, strict=True)) else value
+    if isinstance(value, dict):
+        named = {k: _with(v, others) for k, v in value.items()}
+        return named if any(named[k] is not v for k, v in value.items()) else value
+    return value

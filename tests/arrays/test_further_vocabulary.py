@@ -1,0 +1,241 @@
+"""The further array vocabulary and the rarer arguments of the common one, line by line as a PyTorch user writes it."""
+
+# ruff: noqa: E501  # a table: one case a line
+
+import math
+
+import numpy as np
+import pytest
+from agreement import agree
+
+import minigrad as mg
+from minigrad.errors import ShapeError
+
+R = np.random.default_rng(1)
+INF, NAN = math.inf, math.nan
+M, N = R.standard_normal((3, 4)), R.standard_normal((3, 4))
+V, W = R.standard_normal(4), R.standard_normal(5)
+P = R.random((3, 4)) * 0.8 + 0.1
+T3 = R.standard_normal((2, 3, 4))
+S = np.array(0.7)
+TIES = np.array([[1.0, 3, 3, 2], [0, 0, 0, 0], [5, -1, 5, 5]])
+HOLES = np.array([[1.0, NAN, 3, 2], [NAN, NAN, NAN, NAN], [5, -1, INF, -INF]])
+SIGNS = np.array([0.0, -0.0, 1.5, -2.0, INF, -INF, NAN])
+C = R.standard_normal((3, 4)) + 1j * R.standard_normal((3, 4))
+I1, I2 = np.array([12, -18, 0, 7]), np.array([8, 27, 5, 0])
+SMALL = np.array([1, 0, 3, 2])
+SQUARE = R.standard_normal((3, 3))
+GRAM = SQUARE @ SQUARE.T + np.eye(3)
+LOWER = np.linalg.cholesky(GRAM)
+BATCH = R.standard_normal((2, 3, 3))
+TALL = R.standard_normal((2, 5, 3))
+UNSORTED = np.array([[3.0, 1, 2], [0, 5, 4]])
+ORDER = np.argsort(UNSORTED, -1)
+
+CASES = {
+    # arguments of functions that everybody uses
+    "add alpha": (lambda m, x, y: m.add(x, y, alpha=2), M, V),
+    "add alpha integers": (lambda m, x, y: m.add(x, y, alpha=3), I1, I2),
+    "sub alpha": (lambda m, x, y: x.sub(y, alpha=0.5), M, V),
+    "add in place": (lambda m, x, y: x.clone().add_(y, alpha=-2).sub_(y, alpha=3), M, V),
+    "arange whole": (lambda m: [m.arange(0.1, -7.9, -4.0, dtype=m.int64), m.arange(-0.9, 2.1, 2.0, dtype=m.int64)],),
+    "linspace whole": (lambda m: [m.linspace(-2, b, 50, dtype=m.int64) for b in (-3, 0, 50)] + [m.linspace(1, 5, 1, dtype=m.int32)],),
+    "logspace whole": (lambda m: m.logspace(0, 4, 5, base=2, dtype=m.int64, device="cpu"),),
+    "movedim several": (lambda m, x: [m.movedim(x, (0, 1), (2, 0)), x.movedim([2, 0], [0, 1]), m.movedim(x, -1, 0)], T3),
+    "flip dims": (lambda m, x: [m.flip(x, dims=(0, 2)), x.flip(dims=[1])], T3),
+    "cat empty": (lambda m, x: m.cat([m.zeros(0, dtype=m.float64), x, x], dim=1), M),
+    "cat nothing": (lambda m: m.cat([m.zeros(0), m.zeros(0)]),),
+    "sums of a dtype": (lambda m, x: [f(x, d, dtype=m.int32) for f in (m.sum, m.prod, m.cumsum, m.cumprod) for d in (0,)], SMALL),
+    "sum to size": (lambda m, x: [x.sum_to_size(1), x.sum_to_size(4)], np.arange(4, dtype="uint8")),
+    "diff joined": (lambda m, x, y: [m.diff(x, 1, 0, y, None), m.diff(x, prepend=x, append=x, dim=1), m.diff(x, 0, prepend=x)], M, N),
+    "bincount weights": (lambda m, x, w: [m.bincount(x, w.detach()), m.bincount(x, weights=w.detach().float(), minlength=6)], np.array([2, 0, 2, 3]), V),
+    "tensordot spread": (lambda m, x, y: m.tensordot(x, y, dims=([0, 1], [2, 0])), R.standard_normal((1, 1, 3)), R.standard_normal((2, 1, 2))),
+    "cdist mode": (lambda m, x, y: m.cdist(x, y, 2.0, "donot_use_mm_for_euclid_dist"), M, N),
+    "logit integers": (lambda m, x: [m.logit(x), m.sinc(x)], SMALL),
+    "isclose logical": (lambda m, x: m.isclose(x, x[:1]), np.array([[True, False], [False, False]])),
+    "triangle indices": (lambda m: [m.tril_indices(3, 4, -1, dtype=m.int32, device="cpu"), m.triu_indices(3, 3, dtype=m.int64)],),
+    "repeat alone": (lambda m, x: [m.repeat_interleave(x), m.repeat_interleave(x, x, output_size=6)], SMALL),
+    "scatter multiply": (lambda m, x: x.detach().scatter_(1, m.tensor([[0, 0], [1, 2]]), 3.0, reduce="multiply"), M.copy()),
+    "scatter mean small": (
+        lambda m, x: m.scatter_reduce(x, 0, m.tensor([0, 0, 1]), m.tensor([5, 6, 7], dtype=m.int32), "mean"),
+        np.array([1, 2, 3, 4], dtype="int32"),
+    ),
+    "norm nuclear": (lambda m, x: [m.norm(x, "nuc"), m.norm(x, p="nuc", dim=(1, 0), keepdim=True)], M),
+    "norm below zero": (lambda m, x: [m.linalg.vector_norm(x, p, 1) for p in (-1, -0.5, -2)], TIES),
+    "norm counted": (lambda m, x: m.linalg.vector_norm(x, 0, 1), TIES),
+    "searchsorted": (
+        lambda m, s, o, v: m.searchsorted(s, v, sorter=o, out_int32=True, right=True),
+        UNSORTED,
+        ORDER,
+        np.array([[1.0, 2.5], [4, 9]]),
+    ),
+    "bucketize": (lambda m, v, b: [m.bucketize(v, b), m.bucketize(v, b, right=True)], np.array([[1.0, 2], [3, 9]]), np.array([1.0, 3, 5])),
+    # the same elements again
+    "unique slices": (lambda m, x: m.unique(x.detach(), return_inverse=True, return_counts=True, dim=1), TIES[[1, 0, 1]][:, [1, 0, 1, 2]]),
+    "unique rows": (lambda m, x: m.unique(x, dim=0), np.array([[1, 2], [0, 5], [1, 2], [0, 3]])),
+    "unique consecutive": (lambda m, x: m.unique_consecutive(x.detach(), return_inverse=True, return_counts=True), TIES),
+    "unique consecutive rows": (lambda m, x: m.unique_consecutive(x, dim=0), np.array([[1, 2], [1, 2], [0, 5], [1, 2]])),
+    "unique of nothing": (lambda m, x: m.unique(x.detach(), return_inverse=True, return_counts=True), np.zeros(0)),
+    "isin": (lambda m, x, y: [m.isin(x, y), m.isin(x, y, invert=True), m.isin(x, y[:0])], I1, np.array([7, 12, 3])),
+    "isin mixed": (lambda m, x, y: m.isin(x, y), I1, np.array([7.0, 11.5])),
+    # element by element
+    "fmax": (lambda m, x, y: [m.fmax(x, y), m.fmin(x, y)], HOLES, TIES),
+    "fmax ties": (lambda m, x, y: [x.fmax(y), y.fmin(x)], TIES, TIES[::-1].copy()),
+    "copysign": (lambda m, x, y: m.copysign(x, y), np.array([2.0, -3, 0, -0.0, 4, 5, -6]), SIGNS),
+    "copysign number": (lambda m, x: [x.copysign(-1.0), m.copysign(x, -0.0)], M),
+    "signbit": (lambda m, x: m.signbit(x), SIGNS[:-1]),
+    "signbit whole": (lambda m, x: m.signbit(x), I1),
+    "isreal": (lambda m, x: m.isreal(x * m.tensor([1.0, 0, 1, 0], dtype=m.float64)), C),
+    "logaddexp2": (lambda m, x, y: m.logaddexp2(x, y), M, V),
+    "ldexp": (lambda m, x, n: m.ldexp(x, n), M, np.array([0, 1, -2.0, 0.5])),
+    "ldexp whole": (lambda m, x, n: m.ldexp(x, n), SMALL, SMALL),
+    "float power": (lambda m, x: [m.float_power(x, 2), x.float_power(1.5)], P.astype("float32")),
+    "float power whole": (lambda m, x, y: m.float_power(x, y), SMALL, I2 / 10),
+    "xlog1py": (lambda m, x, y: m.special.xlog1py(x, y), TIES, P),
+    "entr": (lambda m, x: m.special.entr(x), np.array([0.5, 1.0, 0.0, 7.0])),
+    "mvlgamma": (lambda m, x: m.mvlgamma(x + 2, 3), P),
+    "erfinv": (lambda m, x: m.erfinv(x), np.array([0.0, 0.3, -0.9, 0.999999, 1e-12])),
+    "erfinv ends": (lambda m, x: m.erfinv(x.detach()), np.array([1.0, -1.0, 2.0, NAN])),
+    "normal distribution": (lambda m, x: [m.special.ndtr(x), m.special.log_ndtr(x)], np.array([-3.0, -1, 0, 0.5, 4])),
+    "normal tail": (lambda m, x: m.special.log_ndtr(x), np.array([-6.0, -20, -40, 9])),
+    "normal quantile": (lambda m, x: m.special.ndtri(x), P),
+    "gcd": (lambda m, x, y: [m.gcd(x, y), m.lcm(x, y)], I1, I2),
+    "shifts": (lambda m, x, n: [m.bitwise_left_shift(x, n), x.bitwise_right_shift(n), m.bitwise_left_shift(x, 2)], I1, SMALL),
+    # statistics
+    "quantile": (lambda m, x: m.quantile(x, m.tensor([0.0, 0.3, 1.0], dtype=m.float64), dim=1), M),
+    "quantile all": (lambda m, x: [m.quantile(x, 0.4), x.quantile(0.5, 0, True), m.quantile(x, 0.25, keepdim=True)], M),
+    "quantile kinds": (lambda m, x: [m.quantile(x, 0.4, 1, interpolation=k) for k in ("lower", "higher", "nearest", "midpoint")], M),
+    "quantile nan": (lambda m, x: m.quantile(x, 0.4, 1), HOLES[:2]),
+    "nanquantile": (lambda m, x: m.nanquantile(x, m.tensor([0.4, 0.9], dtype=m.float64), 1), HOLES[:2]),
+    "mode": (lambda m, x: m.mode(x, 1), TIES),
+    "mode keepdim": (lambda m, x: x.mode(0, keepdim=True), TIES),
+    "cov": (lambda m, x: [m.cov(x), m.cov(x, correction=0), m.cov(x[0])], M),
+    "cov weights": (lambda m, x, f, a: m.cov(x, fweights=f, aweights=a), M, np.array([1, 2, 1, 3]), np.array([0.5, 1, 2, 0.1])),
+    "cov complex": (lambda m, x: m.cov(x), C),
+    "corrcoef": (lambda m, x: m.corrcoef(x), M),
+    "histc": (lambda m, x: [m.histc(x, 4), m.histc(x, bins=3, min=-1, max=1), m.histc(x[:0], 2)], M),
+    "trapezoid": (lambda m, y, x: [m.trapezoid(y), m.trapz(y, x, dim=1), m.trapezoid(y, dx=0.5, dim=0), m.trapezoid(y, y)], M, V),
+    "cumulative trapezoid": (lambda m, y, x: [m.cumulative_trapezoid(y, x), m.cumulative_trapezoid(y, dx=2.0, dim=0)], M, V),
+    "gradient": (lambda m, x: [*m.gradient(x), *m.gradient(x, spacing=0.5, dim=1, edge_order=2)], M),
+    "gradient places": (lambda m, x, t: m.gradient(x, spacing=(m.cumsum(t * t + 0.1, 0),), dim=1), M, V),
+    "renorm": (lambda m, x: [m.renorm(x, 2, 0, 1.5), m.renorm(x, 1, 1, 2.0)], M),
+    # arranged anew
+    "block diagonal": (lambda m, x, y, s: m.block_diag(x, y, s), M, V, S),
+    "cartesian product": (lambda m, x, y: [m.cartesian_prod(x, y, x), m.cartesian_prod(x)], V, W),
+    "combinations": (lambda m, x: [m.combinations(x), m.combinations(x, 3, with_replacement=True), m.combinations(x, 5)], V),
+    "unravel": (lambda m, x: list(m.unravel_index(x, (3, 4, 2))), np.array([[5, 23], [0, 11]])),
+    "msort": (lambda m, x: m.msort(x), M),
+    "windows": (lambda m, x: [x.unfold(1, 2, 1), x.unfold(-2, 3, 2), x.unfold(2, 4, 1)], T3),
+    "index put": (lambda m, x, v: m.index_put(x, (m.tensor([0, 2]), m.tensor([1, 1])), v[:2]), M, V),
+    "index put adding": (lambda m, x, v: x.index_put((m.tensor([0, 0]),), v, accumulate=True), M, V),
+    "select scatter": (lambda m, x, v: m.select_scatter(x, v, 0, -1), M, V),
+    "slice scatter": (lambda m, x, y: m.slice_scatter(x, y[:, :2], 1, 0, None, 2), M, N),
+    "diagonal scatter": (lambda m, x, v: m.diagonal_scatter(x, v[:3], 1), M, V),
+    "fill": (lambda m, x, s: m.fill(x, s), M, S),
+    # linear algebra
+    "triangular": (
+        lambda m, a, b: [
+            m.linalg.solve_triangular(a, b, upper=False),
+            m.linalg.solve_triangular(a, b, upper=True, unitriangular=True),
+            m.linalg.solve_triangular(a, b.mT, upper=True, left=False),
+        ],
+        GRAM,
+        R.standard_normal((3, 2)),
+    ),
+    "cholesky solve": (lambda m, b, a: m.cholesky_solve(b, m.linalg.cholesky(a)), R.standard_normal((3, 2)), GRAM),
+    "cholesky inverse": (lambda m, a: m.cholesky_inverse(m.linalg.cholesky(a, upper=True), upper=True), GRAM),
+    "tensor inverse": (lambda m, x: m.linalg.tensorinv(x.reshape(2, 3, 6), ind=2), R.standard_normal((6, 6))),
+    "tensor solve": (lambda m, x, b: m.linalg.tensorsolve(x.reshape(2, 3, 6), b), R.standard_normal((6, 6)), R.standard_normal((2, 3))),
+    "rank": (lambda m, x: [m.linalg.matrix_rank(x @ x.mT), m.linalg.matrix_rank(x, atol=1e-3, rtol=0.5)], TALL),
+    "condition": (lambda m, x: [m.linalg.cond(x.detach(), p) for p in (None, 2, -2, "fro", "nuc", 1, -1, INF)], BATCH),
+    "vandermonde": (lambda m, x: [m.linalg.vander(x), m.linalg.vander(x, N=2)], M),
+    "reflections": (lambda m, x, t: m.linalg.householder_product(x, t), R.standard_normal((4, 3)), R.standard_normal(3)),
+    "svd values": (lambda m, x: m.linalg.svd(x)[1], TALL),
+    "svd by default": (lambda m, x: [(u := m.linalg.svd(x)).U.abs(), u.Vh[..., :3, :].abs()], TALL.mT.copy()),
+    "qr r": (lambda m, x: m.linalg.qr(x.detach(), mode="r"), TALL),
+    "pinv hermitian": (lambda m, x: m.linalg.pinv(x + x.mT, hermitian=True), SQUARE),
+    "lstsq": (lambda m, a, b: m.linalg.lstsq(a, b, driver="gelsd").solution, TALL, R.standard_normal((2, 5, 2))),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", CASES)
+def test_against_pytorch(torch, name):
+    run, *arrays = CASES[name]
+    agree(torch, run, *arrays, order=1, tolerance=1e-9, forward=False)
+
+
+@pytest.mark.oracle
+def test_full_factors(torch):
+    """The further columns are some orthonormal ones, so what must agree is what they are for."""
+    for array in (TALL, TALL.mT.copy(), BATCH):
+        x = mg.tensor(array)
+        u, s, vh = mg.linalg.svd(x)
+        want = torch.linalg.svd(torch.tensor(array))
+        assert [tuple(t.shape) for t in (u, s, vh)] == [tuple(t.shape) for t in want]
+        for q in (u, vh):
+            np.testing.assert_allclose((q @ q.mT).numpy(), np.broadcast_to(np.eye(q.shape[-1]), q.shape), atol=1e-12)
+        k = s.shape[-1]
+        np.testing.assert_allclose((u[..., :k] * s.unsqueeze(-2) @ vh[..., :k, :]).numpy(), array, atol=1e-12)
+        q, r = mg.linalg.qr(x, mode="complete")
+        assert [tuple(t.shape) for t in (q, r)] == [tuple(t.shape) for t in torch.linalg.qr(torch.tensor(array), mode="complete")]
+        np.testing.assert_allclose((q @ q.mT).numpy(), np.broadcast_to(np.eye(q.shape[-1]), q.shape), atol=1e-12)
+        np.testing.assert_allclose((q @ r).numpy(), array, atol=1e-12)
+
+
+@pytest.mark.oracle
+def test_least_squares_in_full(torch):
+    for a, b in ((TALL, R.standard_normal((2, 5, 2))), (TALL.mT.copy(), R.standard_normal((2, 3, 2)))):
+        ours, theirs = mg.linalg.lstsq(mg.tensor(a), mg.tensor(b)), torch.linalg.lstsq(torch.tensor(a), torch.tensor(b), driver="gelsd")
+        for name in ("solution", "residuals", "rank", "singular_values"):
+            got, want = getattr(ours, name), getattr(theirs, name)
+            assert tuple(got.shape) == tuple(want.shape), name
+            np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_next_number(dtype):
+    a, b = np.array([1.0, 1.0, 0.0, 2.0], dtype=dtype), np.array([2.0, 0.0, 1.0, 2.0], dtype=dtype)
+    np.testing.assert_array_equal(mg.nextafter(mg.tensor(a), mg.tensor(b)).numpy(), np.nextafter(a, b))
+    x = mg.tensor(a)
+    x.nextafter_(mg.tensor(b))
+    np.testing.assert_array_equal(x.numpy(), np.nextafter(a, b))
+
+
+def test_drawing_by_weight():
+    mg.manual_seed(0)
+    weights = mg.tensor([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
+    drawn = mg.multinomial(weights, 4000, replacement=True)
+    assert drawn.dtype == mg.int64 and drawn.shape == (2, 4000)
+    share = (drawn[0] == 2).double().mean().item()
+    assert 0.71 < share < 0.79 and not (drawn[0] == 1).any() and (drawn[1] == 1).all()
+    first = mg.stack([mg.multinomial(weights[0], 2) for _ in range(400)])
+    assert (first[:, 0] != first[:, 1]).all() and not (first == 1).any()
+    assert 0.68 < (first[:, 0] == 2).double().mean().item() < 0.82
+    with pytest.raises(RuntimeError, match="cannot draw 3 different"):
+        mg.multinomial(weights[0], 3)
+    with pytest.raises(RuntimeError, match="not all of them 0"):
+        mg.multinomial(mg.zeros(3), 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: mg.movedim(x, (0, 1), (1,)), RuntimeError, "equally many"),
+        (lambda x: mg.bincount(mg.tensor([1, 2]), x[0]), ShapeError, "do not fit 2 numbers"),
+        (lambda x: mg.quantile(x, 1.5), ValueError, r"\[0, 1\]"),
+        (lambda x: mg.quantile(x, 0.5, interpolation="cubic"), ValueError, "midpoint"),
+        (lambda x: mg.quantile(x[:0], 0.5, 0), ShapeError, "no element"),
+        (lambda x: mg.cov(x.unsqueeze(0)), ShapeError, "one variable a row"),
+        (lambda x: mg.select_scatter(x, x, 0, 0), ShapeError, "must have the shape"),
+        (lambda x: mg.diagonal_scatter(x, x), ShapeError, "not a diagonal"),
+        (lambda x: x.unfold(1, 5, 1), ShapeError, "do not fit the 4"),
+        (lambda x: mg.linalg.tensorinv(x, 1), ShapeError, "as many elements"),
+        (lambda x: mg.combinations(x), ShapeError, "needs a vector"),
+        (lambda x: mg.block_diag(x, x.unsqueeze(0)), ShapeError, "tensor 1"),
+        (lambda x: mg.linalg.qr(x, "full"), ValueError, "complete"),
+    ],
+)
+def test_mistakes(call, error, words):
+    with pytest.raises(error, match=words):
+        call(mg.tensor(M))

@@ -1,0 +1,77 @@
+"""scatter_reduce where a comparison with PyTorch says little: zeros among factors, integers, numbers, empty tensors, mistakes."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+
+INDEX = mg.tensor([0, 0, 1, 0])
+KINDS = ["sum", "prod", "mean", "amax", "amin"]
+
+
+def test_products_have_derivatives_where_factors_are_zero():
+    x, s = mg.tensor([2.0, 3.0, 5.0], requires_grad=True), mg.tensor([0.0, 4.0, 0.0, 6.0], requires_grad=True)
+    y = mg.scatter_reduce(x, 0, INDEX, s, "prod")
+    assert y.tolist() == [0, 0, 5]
+    by_x, by_s = mg.autograd.grad(y.sum(), (x, s), create_graph=True)
+    assert by_x.tolist() == [0, 0, 1] and by_s.tolist() == [2 * 4 * 6, 0, 3, 0]
+    (second,) = mg.autograd.grad(by_s[0], s)
+    assert second.tolist() == [0, 12, 0, 8]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.oracle
+def test_integers(torch, kind, own):
+    x, s = [7, -3, 5], [2, -5, 4, -4]
+    ours = mg.scatter_reduce(mg.tensor(x), 0, INDEX, mg.tensor(s), kind, include_self=own)
+    theirs = torch.scatter_reduce(torch.tensor(x), 0, torch.tensor(INDEX.tolist()), torch.tensor(s), kind, include_self=own)
+    assert ours.tolist() == theirs.tolist() and ours.dtype == mg.int64
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_and_nothing(kind):
+    number = mg.scatter_reduce(mg.tensor(2.0), 0, mg.tensor(0), mg.tensor(6.0), kind)
+    assert number.shape == () and number.item() == {"sum": 8, "prod": 12, "mean": 4, "amax": 6, "amin": 2}[kind]
+    x, nothing = mg.tensor([1.0, 2.0], requires_grad=True), mg.zeros(0)
+    y = x.scatter_reduce(0, nothing.to(mg.int64), nothing, kind)
+    y.sum().backward()
+    assert y.tolist() == [1, 2] and x.grad.tolist() == [1, 1]
+
+
+def test_in_place():
+    x = mg.tensor([1.0, 2.0])
+    x.scatter_reduce_(0, mg.tensor([1, 1]), mg.tensor([5.0, 7.0]), "amax")
+    assert x.tolist() == [1, 7]
+
+
+def test_vmap_over_values():
+    s = mg.tensor(np.arange(8.0).reshape(2, 4))
+    for kind in KINDS:
+        f = lambda v, kind=kind: mg.scatter_reduce(mg.ones(3, dtype=mg.float64), 0, INDEX, v, kind)
+        assert np.allclose(mg.vmap(f)(s).numpy(), np.stack([f(row).numpy() for row in s]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((INDEX, mg.ones(4), "median"), ValueError, "reduce must be .* got 'median'"),
+        ((INDEX, mg.ones(4, dtype=mg.float64), "sum"), DTypeError, "src must have the dtype of x, float32, got float64"),
+        ((mg.tensor([3]), mg.ones(1), "sum"), IndexError, "index 3 is out of range for a dimension of size 3"),
+        ((INDEX, mg.ones(2), "sum"), ShapeError, "larger than src"),
+        ((INDEX.reshape(2, 2), mg.ones(2, 2), "sum"), ShapeError, "same number of dimensions"),
+        ((mg.ones(2), mg.ones(2), "sum"), DTypeError, "the index must hold integers"),
+    ],
+)
+def test_mistakes(arguments, error, words):
+    with pytest.raises(error, match=words):
+        mg.scatter_reduce(mg.ones(3), 0, *arguments)
+
+
+def test_mistakes_of_its_neighbours():
+    for wrong in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="n must be a whole number from 0 on"):
+            mg.polygamma(wrong, mg.ones(1))
+    with pytest.raises(IndexError, match="cummax: dimension 2"):
+        mg.cummax(mg.ones(2), 2)

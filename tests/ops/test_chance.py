@@ -1,0 +1,49 @@
+"""Random numbers as operations: distributions, dtypes, the generator that they share, and that nothing flows back through them."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.ops import chance
+from minigrad.primitive import registry
+
+
+def test_every_draw_is_tested_here() -> None:
+    """Operations without operands are the random ones."""
+    assert {n for n, o in registry.items() if not o.inputs and o.forward.__module__.startswith("minigrad.")} == chance.RANDOM - {
+        "dropout_mask"
+    }
+
+
+def test_the_generator_is_that_of_manual_seed() -> None:
+    """The operations draw from NumPy's generator of the seed, in order."""
+    mg.manual_seed(7)
+    drawn = [
+        chance.uniform(shape=(3,), dtype=np.dtype("float64")),
+        chance.normal(shape=(2, 2), dtype=np.dtype("float32")),
+        chance.integers(low=-2, high=9, shape=(4,), dtype=np.dtype("int64")),
+    ]
+    numpy = np.random.default_rng(7)
+    wanted = [numpy.random(3), numpy.standard_normal((2, 2)).astype("float32"), numpy.integers(-2, 9, 4)]
+    for got, want in zip(drawn, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert got.dtype == want.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_public_functions_draw_the_same(dtype: str, shape: tuple[int, ...]) -> None:
+    """`rand` and `randn` are the operations with a Tensor around them."""
+    for function, operation in ((mg.rand, chance.uniform), (mg.randn, chance.normal)):
+        mg.manual_seed(3)
+        x = function(shape, dtype=dtype)
+        mg.manual_seed(3)
+        np.testing.assert_array_equal(x.numpy(), operation(shape=shape, dtype=np.dtype(dtype)))
+        assert x.dtype == np.dtype(dtype) and x.shape == shape and not x.requires_grad
+
+
+def test_complex_numbers_have_variance_one_in_total() -> None:
+    """Half of it in each part."""
+    mg.manual_seed(0)
+    z = chance.normal(shape=(20_000,), dtype=np.dtype("complex128"))
+    assert abs((np.abs(z) ** 2).mean() - 1) < 0.03 and abs(z.real.var() - 0.5) < 0.02
