@@ -108,5 +108,18 @@ def test_the_training_switch_is_left_as_it_was(monkeypatch):
     for switch in (False, True):
         monkeypatch.setattr(mg.autograd, "training", switch)
         told = []
-        assert 0 <= digits.train(epochs=1, tell=told.append) <= 1 and len(told) == 1
+        assert 0 <= digits.train(1, tell=told.append) <= 1 and len(told) == 1
         assert mg.autograd.training is switch
+
+
+@needs_digits
+def test_an_interrupted_training_goes_on(monkeypatch, tmp_path, capsys):
+    from benchmarks.trainings import digits
+
+    data = digits.digits()
+    monkeypatch.setattr(digits, "digits", lambda: mg.data.Subset(data, range(digits.TEST + 70)))
+    whole = digits.train(3, seed=1, save=tmp_path / "whole.npz")
+    digits.train(1, seed=1, save=tmp_path / "run.npz")
+    assert digits.train(3, seed=1, save=tmp_path / "run.npz") == digits.train(3, seed=1, save=tmp_path / "run.npz") == whole
+    assert (tmp_path / "run.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    assert [line[:8] for line in capsys.readouterr().out.splitlines()] == [f"epoch  {i}" for i in (1, 2, 3, 1, 2, 3)]

@@ -24,6 +24,7 @@ def main(argv: list[str]) -> int:
     digits = commands.add_parser("digits", help="SINGA's convolutional network on scikit-learn's digits")
     digits.add_argument("--epochs", type=int, default=8, metavar="N", help="default: %(default)s")
     digits.add_argument("--seed", type=int, default=0, metavar="N", help="of parameters, split and batches (default: %(default)s)")
+    digits.add_argument("--save", type=Path, metavar="FILE", help="keep the run there after each epoch, and go on from there")
     for command in (disc, digits):
         command.add_argument("--threads", type=int, default=1, metavar="N", help="of the numerical libraries (default: %(default)s)")
         command.add_argument("--out", type=Path, metavar="DIR", help="also keep the figures there, in trainings.md")
@@ -56,7 +57,7 @@ def _disc(options: argparse.Namespace) -> str:
         import torch
 
         engines["torch"] = torch
-    results = disc.run(engines, options.repeats, options.epochs, _progress)
+    results = disc.run(engines, options.repeats, options.epochs, lambda repeats: minigrad.training.progress(repeats, unit="repeat"))
     if options.curves:
         options.curves.mkdir(parents=True, exist_ok=True)
         disc.draw_curves(results["minigrad"], options.curves / "trainings_disc.png")
@@ -68,17 +69,8 @@ def _digits(options: argparse.Namespace) -> str:
     from benchmarks.trainings import digits
 
     start = perf_counter()
-    accuracy = digits.train(options.epochs, options.seed)
+    accuracy = digits.train(options.epochs, options.seed, save=options.save)
     return digits.report(options.epochs, accuracy, perf_counter() - start)
-
-
-def _progress(numbers: range) -> Any:
-    """The same numbers with a bar on the terminal where tqdm is installed."""
-    if importlib.util.find_spec("tqdm") is None:
-        return numbers
-    from tqdm.auto import tqdm
-
-    return tqdm(numbers, unit="repeat", disable=None)
 
 
 def keep(folder: Path, name: str, text: str) -> Path:

@@ -4,6 +4,7 @@ The document's `linear` has 32 · 28 · 28 inputs; here 32 · 8 · 8. One fifth 
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 import minigrad as mg
 from minigrad import autograd, opt
 from minigrad.data import DataLoader, digits, random_split
+from minigrad.training import epochs
 
 TEST = 360
 BATCH = 32
@@ -19,8 +21,8 @@ RATE, MOMENTUM = 0.02, 0.9
 Forward = Callable[[mg.Tensor, mg.Tensor], tuple[mg.Tensor, mg.Tensor]]
 
 
-def network() -> Forward:
-    """The document's layers, and its forward function over them: (images, labels) -> (loss, scores)."""
+def network() -> tuple[Forward, dict[str, mg.nn.Module]]:
+    """The document's forward function, (images, labels) -> (loss, scores), and by name the layers that have parameters."""
     conv1 = autograd.Conv2d(1, 32, 3, padding=1, bias=False)
     bn1 = autograd.BatchNorm2d(32)
     pooling1 = autograd.MaxPool2d(3, 1, padding=1)
@@ -39,19 +41,24 @@ def network() -> Forward:
         y = linear(autograd.flatten(y))
         return autograd.softmax_cross_entropy(y, t), y
 
-    return forward
+    return forward, {"conv1": conv1, "bn1": bn1, "conv21": conv21, "conv22": conv22, "bn2": bn2, "linear": linear}
 
 
-def train(epochs: int, seed: int = 0, tell: Callable[[str], None] = print) -> float:
-    """Train, telling loss and test accuracy after each epoch; returns the last test accuracy, a share of 1."""
+def train(count: int, seed: int = 0, tell: Callable[[str], None] | None = None, save: Path | None = None) -> float:
+    """Train for `count` epochs, telling loss and test accuracy after each; returns the last test accuracy, a share of 1.
+
+    tell: what is called with a line after each epoch (default: print it). save: the file that an interrupted training goes on from.
+    """
     mg.manual_seed(seed)
     data = digits()
     training, testing = random_split(data, [len(data) - TEST, TEST], seed)
-    forward, sgd, accuracy = network(), opt.SGD(RATE, momentum=MOMENTUM), 0.0
-    batches = DataLoader(training, BATCH, shuffle=True, seed=seed)
+    (forward, layers), sgd = network(), opt.SGD(RATE, momentum=MOMENTUM)
+    batches, history = DataLoader(training, BATCH, shuffle=True, seed=seed), {"accuracy": []}
+    parts = {**layers, "sgd": sgd, "loader": batches, "history": history}
     before = autograd.training
     try:
-        for epoch in range(1, epochs + 1):
+        run = epochs(count, save=save, **(parts if save else {}))
+        for epoch in run:
             start, losses = perf_counter(), []
             autograd.training = True
             for x, t in batches:
@@ -65,10 +72,12 @@ def train(epochs: int, seed: int = 0, tell: Callable[[str], None] = print) -> fl
                 x, t = testing.batch(range(TEST))
                 _, y = forward(x, t)
             accuracy = float((y.numpy().argmax(1) == t.numpy()).mean())
-            tell(f"epoch {epoch:2}: mean training loss {np.mean(losses):.4f}, test accuracy {accuracy:.2%}, {seconds:.1f} s")
+            history["accuracy"].append(accuracy)
+            line = f"epoch {epoch + 1:2}: mean training loss {np.mean(losses):.4f}, test accuracy {accuracy:.2%}, {seconds:.1f} s"
+            (tell or run.tell)(line)
     finally:
         autograd.training = before
-    return accuracy
+    return history["accuracy"][-1]
 
 
 def report(epochs: int, accuracy: float, seconds: float) -> str:

@@ -81,7 +81,7 @@ def train(engine: Any, seed: int, epochs: int) -> Repeat:
 def run(engines: dict[str, Any], repeats: int, epochs: int, show: Any = iter) -> dict[str, list[Repeat]]:
     """All repeats of all engines, in turns. Raises DisagreementError if two engines part within the first ten epochs.
 
-    show: wraps the numbers of the repeats, to tell how far it is (such as tqdm).
+    show: wraps the numbers of the repeats, to tell how far it is (such as minigrad.training.progress).
     """
     results: dict[str, list[Repeat]] = {name: [] for name in engines}
     numbers: Iterable[int] = show(range(repeats))

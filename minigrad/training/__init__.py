@@ -1,0 +1,15 @@
+"""Long training: progress that can be seen, and a run that can be interrupted at any moment and goes on as if nothing had happened.
+
+epochs(20, save="run.npz", model=model, …)   the epochs still to do, with a bar, saved as they are done         loop.py
+progress(items)                              any loop with a bar                                                 progress.py
+CheckpointError                              why a saved run cannot be taken up; nothing was changed             file.py
+
+What is saved of a model, an optimiser, a list (parts.py) and how it gets into one file that is whole at every moment (file.py) can be
+read apart from each other.
+"""
+
+from .file import CheckpointError
+from .loop import epochs
+from .progress import progress
+
+__all__ = ["CheckpointError", "epochs", "progress"]

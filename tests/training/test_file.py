@@ -1,0 +1,176 @@
+"""The file of a run: everything comes back bit for bit, and no damage, interruption or foreign file does harm."""
+
+import io
+import json
+import os
+import random
+import zipfile
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as mg
+from minigrad import backend
+from minigrad.training import CheckpointError, epochs
+from minigrad.training.file import META, VERSION, read, write
+
+NUMBERS = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text()
+KEYS = st.text() | st.integers() | st.booleans() | st.none() | st.tuples(st.text(), st.floats(allow_nan=False))
+VALUES = st.recursive(NUMBERS, lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner), max_leaves=12)
+
+
+@given(value=VALUES)
+def test_plain_data_comes_back(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("plain") / "run.npz"
+    write(path, value)
+    assert repr(read(path)) == repr(value)
+
+
+def test_arrays_of_all_kinds_come_back(tmp_path):
+    path = tmp_path / "run.npz"
+    values = [
+        np.array([[1.5, np.nan], [-0.0, np.inf]]),
+        np.float32([1, 2, 3])[::-2],
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.zeros((0, 3), np.int8),
+        np.array(7, np.uint64),
+        np.array([True, False]),
+        np.array([1 + 2j], np.complex64),
+        np.arange(3).astype(ml_dtypes.bfloat16),
+        np.float32(0.1),
+        np.int64(-3),
+        np.bool_(True),
+        np.complex128(1j),
+        mg.tensor([1.0, 2.0]),
+        mg.tensor(0.5),
+    ]
+    # Names that a zip file would confuse, and names that become alike.
+    state = {"values": values, "a.npy": np.ones(1), "a": np.zeros(1), "x\0y": np.ones(2), "x_y": np.zeros(2), "file": np.ones(3)}
+    write(path, state)
+    found = read(path)
+    assert list(found) == list(state)
+    for ours, theirs in zip([*values, *list(state.values())[1:]], [*found["values"], *list(found.values())[1:]], strict=True):
+        assert type(ours) is type(theirs) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        assert np.asarray(ours.tolist() if isinstance(ours, mg.Tensor) else ours).tobytes() == (
+            np.asarray(theirs.tolist() if isinstance(theirs, mg.Tensor) else theirs).tobytes()
+        )
+
+
+def test_the_same_state_gives_the_same_bytes_in_a_plain_npz_file(tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / name, {"parts": {"model": {"weight": np.arange(3.0)}}})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    with np.load(tmp_path / "one", allow_pickle=False) as file:
+        assert file["parts/model/weight"].tolist() == [0, 1, 2]
+        assert json.loads(bytes(file[META]))["version"] == VERSION
+
+
+def test_every_damaged_byte_is_found_or_does_no_harm(tmp_path):
+    path = tmp_path / "run.npz"
+    state = {"loss": [0.5, 0.25], "weight": np.arange(5, dtype=np.float32)}
+    write(path, state)
+    whole, draw = path.read_bytes(), random.Random(0)
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << draw.randrange(8))]) + whole[place + 1 :])
+        try:
+            found = read(path)
+        except CheckpointError as error:
+            assert "run.npz" in str(error)
+        else:  # bytes that nobody reads, such as a member's date
+            assert found["loss"] == state["loss"] and found["weight"].tolist() == state["weight"].tolist(), place
+
+
+def test_every_truncation_is_found(tmp_path):
+    path = tmp_path / "run.npz"
+    write(path, {"weight": np.arange(5.0)})
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(CheckpointError, match=r"run\.npz.*damaged"):
+            read(path)
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace", "write"])
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, broken):
+    path = tmp_path / "run.npz"
+    write(path, {"epoch": 1})
+
+    def fail(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*{"fsync": (os, "fsync"), "replace": (os, "replace"), "write": (np.lib.format, "write_array")}[broken], fail)
+        with pytest.raises(KeyboardInterrupt):
+            write(path, {"epoch": 2})
+    assert read(path) == {"epoch": 1}
+    write(path, {"epoch": 3})
+    assert read(path) == {"epoch": 3} and [p.name for p in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_what_cannot_be_saved_leaves_the_old_file(tmp_path):
+    path = tmp_path / "run.npz"
+    write(path, {"epoch": 1})
+    with pytest.raises(CheckpointError, match="epoch/1 is of type set"):
+        write(path, {"epoch": [1, {2}]})
+    assert read(path) == {"epoch": 1} and len(list(tmp_path.iterdir())) == 1
+
+
+def rewritten(path, change):
+    arrays = backend.load_arrays(path)
+    meta = json.loads(bytes(arrays[META]))
+    change(meta)
+    backend.save_arrays(path, {**arrays, META: np.frombuffer(json.dumps(meta).encode(), np.uint8)})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda meta: meta.update(version=VERSION + 1), f"version {VERSION + 1}; this minigrad reads versions up to {VERSION}"),
+        (lambda meta: meta.update(format="other"), "its format is 'other'"),
+        (lambda meta: meta.pop("version"), "its description is damaged"),
+    ],
+)
+def test_files_of_another_kind_or_time(tmp_path, change, words):
+    path = tmp_path / "run.npz"
+    epochs(2, save=path, show=False)
+    rewritten(path, change)
+    with pytest.raises(CheckpointError, match=words):
+        epochs(2, save=path, show=False)
+
+
+def test_foreign_files(tmp_path):
+    layer = mg.nn.Linear(1, 1)
+    layer.save(tmp_path / "parameters.npz")
+    with pytest.raises(CheckpointError, match=r"no saved run.*Module\.load"):
+        epochs(2, save=tmp_path / "parameters.npz", show=False)
+    np.savez(tmp_path / "pickled.npz", x=np.array([{}]))
+    with pytest.raises(CheckpointError, match=r"pickled\.npz holds no plain arrays"):
+        epochs(2, save=tmp_path / "pickled.npz", show=False)
+
+
+def test_a_damaged_file_of_parameters_is_named(tmp_path):
+    layer, path = mg.nn.Linear(2, 2), tmp_path / "layer.npz"
+    layer.save(tmp_path / "layer")
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(ValueError, match=r"layer\.npz holds no plain arrays"):
+        layer.load(path)
+
+
+def test_parameters_may_have_any_name(tmp_path):
+    class Odd(mg.nn.Module):
+        """Parameters with the names of numpy.savez's own arguments."""
+
+        def __init__(self):
+            self.file, self.allow_pickle = mg.ones(2, requires_grad=True), mg.zeros(1, requires_grad=True)
+
+    layer, stream = Odd(), io.BytesIO()
+    layer.file.data *= 3
+    layer.save(stream)
+    assert sorted(zipfile.ZipFile(stream).namelist()) == ["allow_pickle.npy", "file.npy"]
+    stream.seek(0)
+    other = Odd()
+    other.load(stream)
+    assert other.file.tolist() == [3, 3]
