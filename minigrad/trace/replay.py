@@ -24,6 +24,7 @@ class State:
     cells: dict[Cell, Any] = field(default_factory=dict)
     born: set[str] = field(default_factory=set)
     freed: set[str] = field(default_factory=set)
+    entries: dict[tuple[int, int], Any] = field(default_factory=dict)
 
 
 def state_at(trace: Trace, step: int) -> State:
@@ -35,8 +36,12 @@ def state_at(trace: Trace, step: int) -> State:
     state = State(born={n["id"] for n in trace["nodes"]} - growing)
     for s in trace["steps"][:step]:
         state.born.update(s.get("add", []))
+        if "clear" in s:  # a further pass begins: what an earlier one wrote into this column is forgotten
+            state.cells = {cell: value for cell, value in state.cells.items() if cell[1] not in s["clear"]}
+        state.entries.update({(row, column): value for row, column, value in s.get("entries", [])})
         for node, column, value in s["writes"]:
             state.cells[node, column] = value
+        state.freed.difference_update(s.get("keep", []))
         state.freed.update(s.get("free", []))
     return state
 
@@ -71,7 +76,20 @@ def check_laws(trace: Trace, tolerance: float | None = None) -> list[str]:
     """
     if tolerance is None:
         tolerance = 1e-9 if all(n["dtype"] in ("float64", "complex128") or n["dtype"][0] in "iub" for n in trace["nodes"]) else 1e-4
-    return _sums_of_adjoints(trace, tolerance) + _sums_of_tangents(trace, tolerance) + _cuts(trace, tolerance)
+    problems = []
+    for one in single_passes(trace):
+        problems += _sums_of_adjoints(one, tolerance) + _sums_of_tangents(one, tolerance) + _cuts(one, tolerance)
+    return problems
+
+
+def single_passes(trace: Trace) -> list[Trace]:
+    """A Trace of several passes as Traces of one pass each, with the values that all share; any other Trace as it is."""
+    if not trace.get("passes"):
+        return [trace]
+    return [
+        {**trace, "passes": [], "seed": one["seed"], "steps": [s for s in trace["steps"] if s.get("pass", i) == i]}
+        for i, one in enumerate(trace["passes"])
+    ]
 
 
 def _sums_of_adjoints(trace: Trace, tolerance: float) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 SCHEMA = "minigrad.trace/1"
 PHASES = ("seed", "primal", "tangent", "adjoint", "accumulate", "free", "update")
 KINDS = ("input", "const", "param", "op", "output", "seed")
-STAGES = ("primal", "backward", "jvp")
+STAGES = ("primal", "backward", "jvp", "original", "first backward", "second backward", "third backward")
 COLUMNS = ("v", "d", "g")
 COLUMN_PHASES = {"v": "primal", "d": "tangent", "g": "adjoint"}
 SAMPLE = 16
@@ -47,6 +47,7 @@ def validate(trace: Any) -> Trace:
         for node, value in values.items():
             _need(node in nodes, f"seed.{key}", f"names no node: {node!r}")
             _value(value, f"seed.{key}.{node}")
+    _passes(trace, nodes)
     _steps(trace, nodes, edges, columns)
     if "layout" in trace:
         _layout(trace["layout"], nodes, edges)
@@ -109,12 +110,22 @@ def _nodes(trace: Trace) -> dict[str, int]:
             _need(key not in label or _text(label[key]), f"{where}.label.{key}", "must be a text")
         if "span" in node:
             _span(node["span"], f"{where}.span", trace)
+        _need(isinstance(node.get("dangling", False), bool), f"{where}.dangling", "must be true or false")
         if "saved" in node:
             _need(_list(node["saved"]) and all(map(_text, node["saved"])), f"{where}.saved", "must be a list of names")
         born[name] = i
     for i, node in enumerate(trace["nodes"]):
+        _memory(node, f"nodes[{i}].memory", born)
         _need("of" not in node or _in(node["of"], born), f"nodes[{i}].of", f"names no node: {node.get('of')!r}")
     return born
+
+
+def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
+    """Where a value lies: bytes of its own, at a place in the program's buffers or not, or those of another value."""
+    given = node.get("memory", {"bytes": 0})
+    _need(isinstance(given, dict) and given.keys() in ({"of"}, {"bytes"}, {"bytes", "at"}), where, "must hold bytes, bytes and at, or of")
+    _need(all(_count(given[key]) for key in ("bytes", "at") if key in given), where, "must count bytes in whole numbers")
+    _need("of" not in given or _in(given["of"], born), where, f"names no node: {given.get('of')!r}")
 
 
 def _span(span: Any, where: str, trace: Trace) -> None:
@@ -155,6 +166,7 @@ def _columns(trace: Trace) -> list[str]:
 
 def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: list[str]) -> None:
     written: set[tuple[str, str]] = set()
+    ever: set[str] = set()
     for i, step in enumerate(trace["steps"]):
         where = f"steps[{i}]"
         _field(step, "phase", lambda v: _in(v, PHASES), where, f"one of {PHASES}")
@@ -172,15 +184,41 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
             _need(_list(cell) and len(cell) == 3, f"{where}.writes", f"must hold [node, column, value], got {_shown(cell)}")
             _need(_in(cell[0], nodes) and _in(cell[1], columns), f"{where}.writes", f"names no node or column: {cell[:2]!r}")
             _value(cell[2], f"{where}.writes")
+        for key in _field(step, "clear", _list, where, "a list of columns") if "clear" in step else []:
+            _need(_in(key, columns), f"{where}.clear", f"names no column: {key!r}")
+            written = {cell for cell in written if cell[1] != key}
         written.update((cell[0], cell[1]) for cell in step["writes"])
-        for key in ("add", "free"):
+        ever.update(cell[1] for cell in step["writes"])
+        _entries(step, where, trace)
+        for key in ("add", "free", "holds", "keep", "uses"):
             _need(
                 _list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])), f"{where}.{key}", "must be a list of node ids"
             )
         _need("line" not in step or (_count(step["line"]) and step["line"] >= 1), f"{where}.line", "must be a line number from 1")
         _contributions(step, where, edges)
     for key in columns:
-        _need(any(column == key for _, column in written), "columns", f"has {key!r}, but no step writes it: absent means not computed")
+        _need(key in ever, "columns", f"has {key!r}, but no step writes it: absent means not computed")
+
+
+def _passes(trace: Trace, nodes: dict[str, int]) -> None:
+    """Several passes in one Trace: each has a mode and a seed of its own; a matrix may name its rows and columns by nodes."""
+    for i, one in enumerate(_field(trace, "passes", _list, "trace", "a list of passes") if "passes" in trace else []):
+        _field(one, "mode", lambda v: _in(v, ("forward", "reverse")), f"passes[{i}]", "forward or reverse")
+        _field(one, "seed", lambda v: isinstance(v, dict), f"passes[{i}]", "an object")
+    if "jacobian" in trace:
+        for key in ("rows", "columns"):
+            _field(trace["jacobian"], key, lambda v: _list(v) and all(map(_text, v)), "jacobian", "a list of names")
+
+
+def _entries(step: dict[str, Any], where: str, trace: Trace) -> None:
+    if "pass" in step:
+        _need(_count(step["pass"]) and step["pass"] < len(trace.get("passes", [])), f"{where}.pass", "must be the number of a pass")
+    for cell in _field(step, "entries", _list, where, "a list of [row, column, value]") if "entries" in step else []:
+        _need(_list(cell) and len(cell) == 3 and "jacobian" in trace, f"{where}.entries", "must hold [row, column, value] of the jacobian")
+        rows, columns = len(trace["jacobian"]["rows"]), len(trace["jacobian"]["columns"])
+        inside = _count(cell[0]) and _count(cell[1]) and cell[0] < rows and cell[1] < columns
+        _need(inside, f"{where}.entries", f"lies outside the matrix: {cell[:2]}")
+        _value(cell[2], f"{where}.entries")
 
 
 def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> None:
@@ -210,6 +248,8 @@ def _value(value: Any, where: str) -> None:
                 f"{where}.sample",
                 f"must hold {min(size, SAMPLE)} of the {size} elements, got {len(sample)}",
             )
+            if "heat" in value:
+                _heat(value["heat"], f"{where}.heat")
             for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
                 _need(not (isinstance(v, dict) and "shape" in v), where, "an array's elements must be numbers")
                 _value(v, where)
@@ -224,6 +264,17 @@ def _value(value: Any, where: str) -> None:
         return
     _need(isinstance(value, bool | int | float), where, f"must be a number, got {type(value).__name__}")
     _need(isinstance(value, int) or math.isfinite(value), where, 'must write NaN and infinity as the texts "nan", "inf", "-inf"')
+
+
+LEVELS = "0123456789abcdefg"
+"""The colours of a heat map: 8 stands for zero, 0 and g for minus and plus the scale; "n" is not a number."""
+
+
+def _heat(heat: Any, where: str) -> None:
+    shape = _field(heat, "shape", lambda v: _list(v) and len(v) == 2 and all(map(_count, v)), where, "two sizes")
+    _field(heat, "scale", _length, where, "a number")
+    good = _field(heat, "levels", _text, where, "a text of levels")
+    _need(len(good) == math.prod(shape) and set(good) <= {*LEVELS, "n"}, f"{where}.levels", "must hold one level for each cell")
 
 
 _NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}

@@ -6,7 +6,8 @@ never needs by itself, is obtained by asking the operation's own rule once more 
 
 Which events count? Operations *inside* an operation (the arithmetic of a rule, the body of a Function) are part of it. If the traced
 function itself differentiates, what runs inside its backward pass or its forward mode is computed like anything else and shown, with the
-stage "backward" or "jvp". The recorder never guesses: a value that it did not see being made is refused, not drawn as a constant.
+stage "backward" (a second pass over it: "second backward") or "jvp". The recorder never guesses: a value that it did not see being made
+is refused, not drawn as a constant.
 """
 
 from __future__ import annotations
@@ -20,19 +21,22 @@ from typing import Any
 
 from .. import backend, observe, primitive
 from ..engine import forward
-from ..engine.modes import no_grad
+from ..engine.modes import no_grad, state
 from ..engine.record import history
 from ..engine.reverse import pull_operation
 from ..errors import AutogradError
-from ..graph import Leaf, Node, OpNode, Pick, next_birth
+from ..nodes import Leaf, Node, OpNode, Pick, next_birth
 from ..observe import Event, unwatched, watching
 from ..primitive import Primitive
 from ..tensor import Tensor, wrap
 from ..trace.schema import SCHEMA
 from ..trace.text import number
 from . import words
+from .again import Checkpoints
 from .spans import SourceMap
 
+GENERATIONS = ("primal", "backward", "second backward", "third backward")
+"""Stages of what reverse passes inside the traced function compute: derivatives, derivatives of these, and so on."""
 COLUMNS = {
     "v": {"key": "v", "label": "value", "phase": "primal"},
     "d": {"key": "d", "label": "tangent", "phase": "tangent"},
@@ -92,7 +96,11 @@ class Recorder:
         self._assigned: tuple[FrameType, str, str, Any] | None = None
         self._adjoint: dict[str, Any] = {}
         self._reversing = False
+        self._walk = state.walk  # of a pass during which the trace itself runs, in a hook
+        self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._problem: AutogradError | None = None
+        self._made_by: dict[str, Any] = {}  # name of an operation's result -> the operation's node
+        self._checkpoints = Checkpoints(self.nodes, self._by_id, self._made_by.get, self._computed_again, self._ended)
 
     # ---------------------------------------------------------------------------------------------- values and their names
 
@@ -106,10 +114,30 @@ class Recorder:
             "dtype": str(tensor.dtype),
             "stage": stage,
         }
+        group = self._group()
+        if group and kind != "input":
+            node["group"] = group
         self.nodes.append(node)
         self._by_id[name] = node
         self._remember(tensor, name)
         return node
+
+    def _group(self) -> str:
+        """The modules whose call is under way, as a path: each by its name in the one that called it, the outermost by its class."""
+        path: list[str] = []
+        outer: Any = None
+        for module in observe.owners():
+            if outer is None:
+                path.append(type(module).__name__)
+            else:
+                key = (id(outer), id(module))
+                if key not in self._paths:
+                    named = ((name, m) for name, m in outer.named_modules() if m is module)
+                    self._paths[key] = next((name for name, _ in named if name), type(module).__name__)
+                    self._alive += (outer, module)
+                path.append(self._paths[key])
+            outer = module
+        return "/".join(path)
 
     def _remember(self, tensor: Tensor, name: str) -> None:
         """From now on `tensor` (as it is now) is called `name`."""
@@ -158,7 +186,12 @@ class Recorder:
             )
         kind = "const" if place is None else "param"
         name = self._fresh_id(kind[0])
-        self._add(name, value, kind, [])
+        node = self._add(name, value, kind, [])
+        held = observe.owners()
+        attribute = next((path for path, p in held[-1].named_parameters() if p is value), None) if held else None
+        known = self.map.outside(value) if attribute is None else attribute
+        if known is not None:
+            node["name"] = known
         self._given(name, value.array, "constant" if place is None else "parameter")
         return name
 
@@ -176,7 +209,7 @@ class Recorder:
         return name
 
     def _given(self, name: str, array: Any, role: str) -> None:
-        self._step("primal", name, [], [], [[name, "v", _value(array)]], *words.given(name, role, array))
+        self._step("primal", name, [], [], [[name, "v", _value(array, True)]], *words.given(name, role, array))
 
     def _reread(self, view: Tensor) -> str:
         """A view of memory that was overwritten since: its values are those of the base as it is now, by the same steps."""
@@ -261,6 +294,8 @@ class Recorder:
                 self._problem = problem
 
     def _begin(self, event: Event) -> None:
+        if event.phase == "region":
+            self._checkpoints.begin(event, self._reversing)
         if self._reversing:
             return
         if event.phase == "tangent":
@@ -280,7 +315,11 @@ class Recorder:
                 self._calls[event] = call
 
     def _end(self, event: Event) -> None:
+        if event.phase == "region":
+            self._checkpoints.end(event, self._reversing)
         if self._reversing:
+            if event.phase == "forward":
+                self._checkpoints.forward(event)
             if event.phase == "backward" and event.parent is self._root and event.error is None:
                 self._backward(event)
             return
@@ -314,8 +353,18 @@ class Recorder:
                 assert container.parent is not None
                 call.stage, call.of = "jvp", self._calls[container.parent].names[0]
             else:
-                call.stage, call.of = "backward", self._by_node.get(container.node)
+                call.of = self._by_node.get(container.node)
+                call.stage = GENERATIONS[self._generation(operands, call.of)]
+        elif state.walk is not self._walk:  # a reverse pass is under way, between two operations: contributions are added up
+            call.stage = GENERATIONS[self._generation(operands, None)]
         return call
+
+    def _generation(self, operands: list[str | None], of: str | None) -> int:
+        """How many reverse passes lie between the function and what is computed now: one more than for the operation that is
+        differentiated, and no fewer than for what it is computed from."""
+        known = [GENERATIONS.index(stage) for o in operands if o is not None and (stage := self._by_id[o]["stage"]) in GENERATIONS]
+        before = 0 if of is None or self._by_id[of]["stage"] not in GENERATIONS else GENERATIONS.index(self._by_id[of]["stage"])
+        return min(max(before + 1, *known, 1), len(GENERATIONS) - 1)
 
     def _locate(self, call: _Call) -> None:
         """Where in the source the traced function stands."""
@@ -351,7 +400,8 @@ class Recorder:
         prim, operands = call.primitive, call.operands
         name = self._fresh_id("v")
         _value(out.array)  # refuses what is no array before anything is written
-        symbols = [words.symbol(o) if o is not None else words.plain(a) for o, a in zip(operands, call.args, strict=True)]
+        shown = [(o, a) for o, a in zip(operands, call.args, strict=True) if o is not None or not callable(a)]  # a rule is no operand
+        symbols = [words.symbol(o) if o is not None else words.plain(a) for o, a in shown]
         expr = words.expression(prim, symbols, call.params) + ([] if index is None else words.result_number(index))
         node = self._add(name, out, "op", expr, call.stage)
         node["op"] = prim.name
@@ -362,21 +412,26 @@ class Recorder:
         edges = self._into[name] = {}
         for slot, source in enumerate(operands):
             if source is not None:
-                edge = {"id": f"e{len(self.edges) + 1}", "src": source, "dst": name, "slot": slot, "stage": call.stage}
+                edge: dict[str, Any] = {"id": f"e{len(self.edges) + 1}", "src": source, "dst": name, "slot": slot, "stage": call.stage}
+                if getattr(prim, "elementwise", False) and self._by_id[source]["shape"] != node["shape"]:
+                    edge["broadcast"] = True
                 edges[slot] = edge
                 self.edges.append(edge)
         place = out.node
         if isinstance(place, Pick) and place.parents[0] is not None:
             self._results_of.setdefault(place.parents[0], {})[place.index] = name
             place = place.parents[0]
+        self._made_by[name] = place
         node["saved"] = _saved(place, name, operands)
         arrays = [a.array if isinstance(a, Tensor) else a for a in call.args]
-        values = [words.num(a.array, "v") if isinstance(a, Tensor) else words.plain(a) for a in call.args]
+        values = [words.num(a.array, "v") if isinstance(a, Tensor) else words.plain(a) for _, a in shown]
         arithmetic = words.expression(prim, values, call.params) if index is None else None
         formula, say = words.computed(name, expr, arithmetic, out.array, arrays)
         reads = [[o, "v"] for o in dict.fromkeys(o for o in operands if o is not None)]
-        more = {"line": call.span[0]} if call.span is not None else {}
-        self._step("primal", name, [e["id"] for e in edges.values()], reads, [[name, "v", _value(out.array)]], formula, say, **more)
+        more: dict[str, Any] = {"line": call.span[0]} if call.span is not None else {}
+        if call.stage != "primal":
+            more["add"] = [name]  # a derivative that the function itself takes makes the graph grow
+        self._step("primal", name, [e["id"] for e in edges.values()], reads, [[name, "v", _value(out.array, True)]], formula, say, **more)
         return name
 
     def _tangent(self, call: _Call, result: Any, out: Tensor, index: int | None) -> None:
@@ -414,7 +469,14 @@ class Recorder:
             terms.append((str(source), local, upstream.array))
         formula, say = words.pushed(name, terms, tangent.array)
         self._step(
-            "tangent", name, [c["edge"] for c in contribs], reads, [[name, "d", _value(tangent.array)]], formula, say, contribs=contribs
+            "tangent",
+            name,
+            [c["edge"] for c in contribs],
+            reads,
+            [[name, "d", _value(tangent.array, True)]],
+            formula,
+            say,
+            contribs=contribs,
         )
 
     def _assign(self, call: _Call | None, target: Tensor, value: Tensor) -> None:
@@ -454,7 +516,7 @@ class Recorder:
             self._check(name, part)
         slots = _slots(node, event.result)
         single = several is None and isinstance(node, OpNode)
-        with unwatched():
+        with unwatched(), self._checkpoints.values(node):
             locals_ = _local_adjoints(node, upstream[0][1], event.result) if single else [None] * len(slots)
             shares = _separated(node, g, event.result) if len(upstream) > 1 else [[_raw(c)] for _, c in event.result]
         for slot, (parent, c), local, share in zip(slots, event.result, locals_, shares, strict=True):
@@ -462,6 +524,36 @@ class Recorder:
             if target is None:
                 raise AutogradError(f"trace: {node!r} sends a contribution to {parent!r}, which is hidden from the Trace.")
             self._contribution(target, slot, upstream, share, _raw(c), local)
+            used = _used(node, slot, upstream[0][0], self._into[upstream[0][0]])
+            if used is not None:
+                self.steps[-1]["uses"] = used
+        self._let_go(node, [name for name, _ in upstream])
+
+    def _let_go(self, node: Node, names: list[str]) -> None:
+        """What the operation kept for this pass is released, here and now, as a pass that is the last one would do; the step says so."""
+        held = [name for name in names if self._by_id[name].get("saved")]
+        if gone := self._checkpoints.used(held):
+            self.steps[-1].setdefault("free", []).extend(gone)
+        if held and isinstance(node, OpNode) and node.saved is not None:
+            node.release()
+            if node.saved is None:
+                self.steps[-1].setdefault("free", []).extend(held)
+
+    def _ended(self, names: list[str], arguments: list[Any]) -> None:
+        """A checkpoint's end: what its operations kept is let go; the arguments are held, to compute it again from."""
+        holds = list(dict.fromkeys(name for a in arguments if isinstance(a, Tensor) and (name := self._found(a)) is not None))
+        said = f"The checkpoint ends: what {', '.join(names)} kept for the reverse pass is let go, to be computed again"
+        said += f" from {', '.join(holds)}." if holds else "."
+        self._step("free", names[-1], [], [], [], [], said, free=names, **({"holds": holds} if holds else {}))
+
+    def _computed_again(self, name: str, result: Tensor, keeps: bool) -> None:
+        """An operation inside a checkpoint runs once more, on the way back."""
+        node, into = self._by_id[name], self._into[name].values()
+        formula, say = words.computed(name, node["expr"], None, result.array, [])
+        reads = [[source, "v"] for source in dict.fromkeys(e["src"] for e in into)]
+        more: dict[str, Any] = {"keep": [name]} if keeps else {}
+        writes = [[name, "v", _value(result.array, True)]]
+        self._step("primal", name, [e["id"] for e in into], reads, writes, formula, f"Computed again: {say}", **more)
 
     def _contribution(self, target: str, slot: int, upstream: list[tuple[str, Any]], share: list[Any], c: Any, local: Any) -> None:
         """One step: what an operation sends back to one of its operands (through each of its results that has an adjoint)."""
@@ -482,7 +574,7 @@ class Recorder:
         reads = [[name, "g"] for name, _ in upstream] + ([[target, "g"]] if before is not None else [])
         more = {"contribs": contribs} if contribs else {}
         self._step(
-            "adjoint" if before is None else "accumulate", target, edges, reads, [[target, "g", _value(after)]], formula, say, **more
+            "adjoint" if before is None else "accumulate", target, edges, reads, [[target, "g", _value(after, True)]], formula, say, **more
         )
 
     def _broadcast(self, edge: str) -> bool:
@@ -522,6 +614,7 @@ class Recorder:
     def document(self, title: str | None) -> Trace:
         """The finished Trace."""
         used = {column for s in self.steps for _, column, _ in s["writes"]}
+        self._mark_dangling()
         document: Trace = {"schema": SCHEMA, "title": self._title() if title is None else title}
         source = self.map.source()
         if source is not None:
@@ -537,6 +630,15 @@ class Recorder:
         }
         return document
 
+    def _mark_dangling(self) -> None:
+        """Nodes that lead to no output were computed in vain: of a derivative's own graph, often a large part."""
+        leading = set(self.outputs)
+        for node in reversed(self.nodes):
+            if node["id"] in leading:
+                leading.update(edge["src"] for edge in self._into.get(node["id"], {}).values())
+            elif node["kind"] == "op":
+                node["dangling"] = True
+
     def _title(self) -> str:
         given = {s["node"]: s["writes"][0][2] for s in self.steps[: 2 * len(self.inputs)] if s["phase"] == "primal"}
         at = ", ".join(f"{i} = {number(given[i])}" for i in self.inputs)
@@ -550,14 +652,14 @@ def _raw(value: Any) -> Any:
     return value.array if isinstance(value, Tensor) else value
 
 
-def _value(array: Any) -> Any:
+def _value(array: Any, picture: bool = False) -> Any:
     """A payload as a Trace value. Raises AutogradError for what stands for many values at once, as inside vmap."""
     if hasattr(type(array), "__minigrad_apply__"):
         raise AutogradError(
             "trace: the function computes with batched or symbolic values (vmap, for instance), which a Trace cannot show. "
             "Trace the inner function on one example."
         )
-    return words.value(array)
+    return words.value(array, picture)
 
 
 def _is_operand(a: Any) -> bool:
@@ -579,6 +681,15 @@ def _saved(place: Any, name: str, operands: list[str | None]) -> list[str]:
     if not isinstance(place, OpNode):
         return []
     found = [operands[s] if s >= 0 else name for s in place.plan.sources if s >= primitive.OUTPUT]
+    return [f for f in dict.fromkeys(found) if f is not None]
+
+
+def _used(node: Node, slot: int, name: str, into: dict[int, dict[str, Any]]) -> list[str] | None:
+    """The kept values that the rule for one operand reads; None where the operation is a user's Function, whose rule is one for all."""
+    if not isinstance(node, OpNode) or node.primitive.outputs != 1:
+        return None
+    sources = [node.plan.sources[k] for k in node.plan.positions[slot]]
+    found = [into[s]["src"] if s in into else name if s == primitive.OUTPUT else None for s in sources]
     return [f for f in dict.fromkeys(found) if f is not None]
 
 

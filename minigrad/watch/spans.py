@@ -63,7 +63,9 @@ class SourceMap:
 
     def frame(self) -> FrameType | None:
         """The innermost running call of the traced function or of one defined inside it; None outside or without source."""
-        frame: FrameType | None = sys._getframe(1) if self._text is not None else None
+        return None if self._text is None else self._running(sys._getframe(1))
+
+    def _running(self, frame: FrameType | None) -> FrameType | None:
         while frame is not None and frame.f_code not in self._codes:
             frame = frame.f_back
         return frame
@@ -84,6 +86,16 @@ class SourceMap:
             return None
         found = self._range(frame)
         return None if found is None else self._variables.get(found)
+
+    def outside(self, value: Any) -> str | None:
+        """The variable by which the running call of the traced function knows a value that was made before: of an outer function, or
+        global."""
+        frame = self._running(sys._getframe(1))
+        if frame is None:
+            return None
+        known, names = frame.f_locals, frame.f_code.co_freevars
+        found = next((name for name in names if known.get(name) is value), None)
+        return found or next((name for name in frame.f_code.co_names if frame.f_globals.get(name) is value), None)
 
     def _range(self, frame: FrameType) -> Range | None:
         positions = self._positions.get(frame.f_code)

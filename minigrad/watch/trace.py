@@ -16,7 +16,7 @@ from ..engine.modes import enable_grad, forward_level, no_grad
 from ..engine.record import history
 from ..engine.reverse import differentiate
 from ..errors import AutogradError, NonScalarError
-from ..graph import Leaf, Node, OpNode, reached_from
+from ..nodes import Leaf, Node, OpNode, reached_from
 from ..tensor import Tensor, as_tensor, make_leaf, wrap
 from .recorder import Recorder, Trace
 
@@ -28,6 +28,7 @@ def trace_function(
     *args: Any,
     mode: str = "both",
     tangents: Any = None,
+    cotangent: Any = None,
     names: Sequence[str] | None = None,
     source: str | None = None,
     title: str | None = None,
@@ -37,11 +38,13 @@ def trace_function(
     args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their dtype; f gets fresh tensors).
     mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints) or "both".
     tangents: the forward seed, one value per argument or a mapping from argument names (default: 1 for the first, 0 for the others).
+    cotangent: the reverse seed, of the result's shape (default: 1, for a result that is one number).
     names: of the arguments (default: f's parameter names); source: the text to show (default: f's own, where Python can find it).
 
-    f must return one tensor (or number), which must be a single real number if adjoints are asked for. Raises ValueError for an unknown
-    mode, and for names or a seed that do not fit; NonScalarError; TypeError for another kind of result; AutogradError where f does
-    something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself raises passes through untouched.
+    f must return one tensor (or number), which must be a single real number if adjoints are asked for without a cotangent. Raises
+    ValueError for an unknown mode, and for names or a seed that do not fit; NonScalarError; TypeError for another kind of result;
+    AutogradError where f does something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself raises
+    passes through untouched.
     """
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
@@ -61,7 +64,7 @@ def trace_function(
         out = _result(out)
         recorder.output(out)
         if mode in ("reverse", "both"):
-            _reverse(recorder, out, mode)
+            _reverse(recorder, out, mode, cotangent)
     return recorder.document(title)
 
 
@@ -82,8 +85,8 @@ def _result(out: Any) -> Tensor:
     )
 
 
-def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
-    if out.array.size != 1:
+def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None:
+    if cotangent is None and out.array.size != 1:
         raise NonScalarError(
             f"trace: reverse mode starts from one number, but the function returned shape {out.shape}. "
             "Reduce the result, for instance with .sum(), or trace with mode='forward'."
@@ -97,7 +100,7 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
             "trace: the function returned a complex number; a gradient is defined for real results only. Return .real or .abs()."
         )
     node = history(out)
-    seed = wrap(backend.ones(out.shape, out.dtype, out.array))
+    seed = wrap(backend.ones(out.shape, out.dtype, out.array)) if cotangent is None else _seed(out, cotangent)
     recorder.seed_adjoint(seed.array)
     if node is None:
         return
@@ -109,6 +112,13 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str) -> None:
     with no_grad(), recorder.at_work():
         final = differentiate([node], [seed], targets=ends, accumulate=False, retain_graph=True)
     recorder.compare(final)
+
+
+def _seed(out: Tensor, cotangent: Any) -> Tensor:
+    given = as_tensor(cotangent).array
+    if given.shape != out.shape or given.dtype.kind == "c":
+        raise ValueError(f"trace: a cotangent of shape {given.shape} and dtype {given.dtype} does not fit a result of shape {out.shape}.")
+    return wrap(backend.as_payload(given, out.dtype))
 
 
 def _argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | None) -> list[str]:

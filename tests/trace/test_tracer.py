@@ -501,6 +501,22 @@ def test_names_of_variables_go_with_the_values_that_they_held():
     assert names == {"x": None, "v1": "a", "v2": None, "v3": "b", "v4": None, "v5": "e", "v6": "total", "v7": "total", "v8": None}
 
 
+GLOBAL_WEIGHT = mg.tensor(3.0, dtype=mg.float64, requires_grad=True)
+
+
+def test_values_from_outside_go_by_the_variable_that_the_function_knows_them_by():
+    closed, nameless = mg.tensor(2.0, dtype=mg.float64), [mg.tensor(5.0, dtype=mg.float64)]
+
+    def f(x):
+        own = nameless[0]
+        return x * closed + GLOBAL_WEIGHT * own
+
+    trace = traced(f, 0.5)
+    assert [(n["kind"], n.get("name")) for n in trace["nodes"] if n["kind"] in ("const", "param")] == [
+        ("const", "closed"), ("param", "GLOBAL_WEIGHT"), ("const", None),
+    ]  # fmt: skip
+
+
 # --------------------------------------------------------------------------------------------------------------- large graphs
 
 

@@ -1,0 +1,121 @@
+"""What a checkpoint lets go after the way forward and computes again on the way back, as steps of a Trace.
+
+After reading this file you know what checkpointing looks like from outside. At the end of the checkpointed function's first run the values
+that its operations had kept are let go: a step "free" that names them all. When the reverse pass first needs one of them the function runs
+again: each operation is a step "primal" about the node that it was the first time, which keeps its values from then on ("keep"), until the
+rule that needs them has read them ("free" on that contribution).
+
+The second run is the engine's own; the operations of both runs are told apart by their order, which a checkpoint demands to be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..autograd.checkpoint import AGAIN, FIRST
+from ..nodes import OpNode
+from ..observe import Event
+
+
+class Checkpoints:
+    """The regions of one Trace that are computed again.
+
+    Args:
+        nodes: the Trace's list of nodes, which grows; by_id: the same by id. place_of: the engine's node for an operation's name, or None.
+        computed: writes a step for a node that is computed again; takes its name, the result and whether it keeps values again.
+        let_go: writes a step for nodes that let their values go as a region ends; also
+            takes the arguments that the region holds instead, to begin from again.
+    """
+
+    def __init__(
+        self, nodes: list[dict[str, Any]], by_id: dict[str, dict[str, Any]], place_of: Callable[[str], Any], computed: Any, let_go: Any
+    ) -> None:
+        self._nodes, self._by_id, self._place_of, self._computed, self._let_go = nodes, by_id, place_of, computed, let_go
+        self._regions: dict[int, tuple[Any, list[str]]] = {}  # by id: the region itself, and its operations' nodes in order
+        self._running: list[list[str]] = []  # of each region under way in the reverse pass, the nodes that are still to come
+        self._inner: list[tuple[Event, int, list[str]]] = []
+        self._values: dict[tuple[int, int], Any] = {}
+        self.away: set[str] = set()
+        self.back: set[str] = set()
+
+    def begin(self, event: Event, reversing: bool) -> None:
+        """A region begins."""
+        about = event.params.get("about")
+        if event.params["name"] == AGAIN and reversing:
+            known = self._regions.get(id(about))
+            self._running.append([] if known is None else list(known[1]))
+        elif event.params["name"] == FIRST:
+            self._inner.append((event, len(self._nodes), []))
+
+    def end(self, event: Event, reversing: bool) -> None:
+        """A region has ended: of a first run the kept values are gone, of a further one they are back."""
+        about: Any = event.params.get("about")
+        if event.params["name"] == AGAIN and reversing:
+            if self._running:
+                self._running.pop()
+            if event.error is None:
+                for index, node in enumerate(about.nodes):
+                    self._values[id(about), index] = (about, node.versions[0] if node.saved is None else node.saved)
+        elif event.params["name"] == FIRST and self._inner and self._inner[-1][0] is event:
+            _, start, seen = self._inner.pop()
+            names = seen if reversing else [n["id"] for n in self._nodes[start:] if "op" in n]
+            self._regions[id(about)] = (about, names)
+            gone = [n for n in names if n not in self.away or n in self.back]
+            gone = [n for n in gone if self._keeps(n) and (reversing or self._place_of(n).saved is None)]
+            if gone:
+                self.away.update(gone)
+                self.back.difference_update(gone)
+                self._let_go(gone, [] if reversing else about.leaves)
+
+    def forward(self, event: Event) -> None:
+        """An operation has run during the reverse pass: a step, if it belongs to a region that is computed again."""
+        container = event.parent
+        while container is not None and container.phase == "region" and container.params["name"] != AGAIN:
+            container = container.parent
+        if not self._running or container is None or container.phase != "region" or event.error is not None:
+            return
+        waiting = self._running[-1]
+        for result in event.result if isinstance(event.result, tuple) else (event.result,):
+            at = next((i for i, name in enumerate(waiting) if self._by_id[name]["op"] == event.primitive.name), None)
+            if at is None:
+                return
+            name = waiting[at]
+            del waiting[: at + 1]
+            for _, _, seen in self._inner:
+                seen.append(name)
+            keeps = name in self.away and self._keeps(name)
+            if keeps:
+                self.back.add(name)
+            self._computed(name, result, keeps)
+
+    def _keeps(self, name: str) -> bool:
+        """Whether the operation keeps values of the Trace; one that keeps only shapes or plain numbers has nothing to let go."""
+        return bool(self._by_id[name].get("saved"))
+
+    @contextmanager
+    def values(self, node: Any) -> Iterator[None]:
+        """The values of a node that a second run has brought back are in their place inside, without a third run."""
+        found: Any = node.versions[0] if isinstance(node, OpNode) and node.saved is None and node.versions else None
+        while _is_place(found):  # a checkpoint inside another one: the inner region's second run holds the values
+            found = self._values.get((id(found.region), found.number), (None, None))[1]
+        if found is None:
+            yield
+            return
+        before = node.saved, node.versions
+        node.saved, node.versions = found, ()
+        try:
+            yield
+        finally:
+            node.saved, node.versions = before
+
+    def used(self, names: list[str]) -> list[str]:
+        """Those of the names whose values had come back: after their one use they are gone again."""
+        gone = [name for name in names if name in self.back]
+        self.back.difference_update(gone)
+        return gone
+
+
+def _is_place(value: Any) -> bool:
+    return hasattr(value, "region")

@@ -1,0 +1,176 @@
+"""How many multiplications, additions and bytes a function and its derivatives take, counted while the engine runs them.
+
+    counts = count_operations(f, x, mode="vjp")
+    counts.forward, counts.derivative          what f took, and what the pull took on top of it
+    print(counts)                              a line for each operation
+
+With it a lesson can see for itself why a Jacobian with few rows is built by rows (a pull each) and one with few columns by columns, and why
+no derivative costs more than a few times the function. The formulas stand in cost_table.py.
+
+A pass is counted in its recorded form (the rules run on tensors, as with `create_graph`), in which every operation of a rule passes the
+engine's one instrumentation point. A plain pass does the same arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+from .. import backend, observe
+from ..engine.modes import enable_grad, forward_level
+from ..engine.record import history
+from ..engine.reverse import differentiate
+from ..func.gradients import fitting, outputs_of
+from ..func.tree import matching
+from ..nodes import Node
+from ..observe import Event, watching
+from ..primitive import Primitive
+from ..tensor import Tensor, make_leaf, wrap
+from .cost_table import Cost, cost_of
+from .trace import _input
+
+MODES = ("forward", "vjp", "jvp", "double backward")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One operation that ran. phase: "forward", "vjp", "jvp", or "second vjp"; operation: its name; shape: of its (first) result."""
+
+    phase: str
+    operation: str
+    shape: tuple[int, ...]
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Every operation that ran, in order, and the sums."""
+
+    lines: tuple[Line, ...]
+
+    def of(self, *phases: str) -> Cost:
+        """The cost of some phases together."""
+        return reduce(add, (line.cost for line in self.lines if line.phase in phases), Cost())
+
+    @property
+    def forward(self) -> Cost:
+        """The function itself."""
+        return self.of("forward")
+
+    @property
+    def derivative(self) -> Cost:
+        """All that came on top of the function."""
+        return self.of("vjp", "jvp", "second vjp")
+
+    @property
+    def total(self) -> Cost:
+        """Both."""
+        return self.forward + self.derivative
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, ...]] = [("phase", "operation", "shape", "mul", "add", "other", "bytes")]
+        for line in self.lines:
+            rows.append((line.phase, line.operation, "×".join(map(str, line.shape)) or "1", *_figures(line.cost)))
+        rows += [(name, "total", "", *_figures(cost)) for name, cost in (("forward", self.forward), ("derivative", self.derivative))]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        return "\n".join(
+            "  ".join(f"{cell:{'<' if i < 3 else '>'}{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows
+        )
+
+
+def _figures(cost: Cost) -> tuple[str, ...]:
+    mark = "≈" if cost.estimated else ""
+    return f"{mark}{cost.mul}", f"{mark}{cost.add}", f"{mark}{cost.other}", str(cost.bytes)
+
+
+class _Counter:
+    """The observer. A user's Function is not counted itself, but what runs inside it."""
+
+    def __init__(self) -> None:
+        self.phase = "forward"
+        self.lines: list[Line] = []
+        self.root = observe.current()
+
+    def begin(self, event: Event) -> None:
+        """Nothing is known yet."""
+
+    def end(self, event: Event) -> None:
+        """An operation has run."""
+        if event.phase != "forward" or event.error is not None or not isinstance(event.primitive, Primitive):
+            return
+        phase, container = self.phase, event.parent
+        while container is not None and container is not self.root:
+            if container.phase == "tangent":
+                phase = "jvp"
+                break
+            container = container.parent
+        results = event.result if isinstance(event.result, tuple) else (event.result,)
+        cost = cost_of(event.primitive, event.args, results, event.params)
+        self.lines.append(Line(phase, event.primitive.name, tuple(results[0].shape), cost))
+
+
+def count_operations(function: Callable[..., Any], *args: Any, mode: str = "forward", vector: Any = None) -> Counts:
+    """Run `function(*args)`, and a derivative of it, and count what they took.
+
+    args: the inputs, numbers (in double precision), arrays or tensors; the function gets fresh tensors. mode: "forward" (the function
+    alone), "vjp" (one reverse pass), "jvp" (one forward-mode pass) or "double backward" (the same product by two reverse passes, as in
+    networks/jvp.py; its second pass has the phase "second vjp"). vector: the cotangent or tangent, nested like the outputs or the tuple of
+    inputs (default: ones). Raises ValueError for another mode, TypeError where the function does not return tensors.
+    """
+    if mode not in MODES:
+        raise ValueError(f"count_operations: mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    inputs = [_input(a) for a in args]
+    points = [x for x in inputs if backend.is_differentiable(x.dtype)]
+    counter = _Counter()
+    with enable_grad(), forward_level() as level:
+        if mode == "jvp":
+            for x, t in zip(points, _vectors(points, tuple(points), vector, "tangent"), strict=True):
+                x.tangents = {level: t}
+        elif mode != "forward":
+            for x in points:
+                make_leaf(x)
+                x.node.stores_grad = False  # type: ignore[union-attr]
+        with watching(counter):
+            flat, rebuild = outputs_of(function(*inputs), "count_operations")
+            if mode == "vjp":
+                counter.phase = "vjp"
+                _pull(flat, _vectors(flat, rebuild(flat), vector, "cotangent"), points)
+            elif mode == "double backward":
+                counter.phase = "vjp"
+                seeds = [_leaf(out) for out in flat]
+                pulled = _pull(flat, seeds, points)
+                counter.phase = "second vjp"
+                directions = _vectors(points, tuple(points), vector, "tangent")
+                _pull(list(pulled.values()), [t for x, t in zip(points, directions, strict=True) if x.node in pulled], seeds)
+    return Counts(tuple(counter.lines))
+
+
+def _ones(x: Tensor) -> Tensor:
+    return wrap(backend.ones(x.shape, x.dtype, x.array))
+
+
+def _leaf(out: Tensor) -> Tensor:
+    """A cotangent that can be differentiated by."""
+    seed = _ones(out)
+    make_leaf(seed)
+    return seed
+
+
+def _vectors(values: list[Tensor], structure: Any, vector: Any, what: str) -> list[Tensor]:
+    if vector is None:
+        return [_ones(x) for x in values]
+    single = isinstance(structure, tuple) and len(structure) == 1 and not isinstance(vector, tuple | list)
+    given = [vector] if single else matching(structure, vector, f"count_operations: {what}s")
+    return [fitting(v, x, f"count_operations: {what} {i}", f"value {i}") for i, (v, x) in enumerate(zip(given, values, strict=True))]
+
+
+def _pull(outputs: list[Tensor], seeds: list[Tensor], points: list[Tensor]) -> dict[Node, Tensor]:
+    """One reverse pass in its recorded form."""
+    pairs = [(node, seed) for out, seed in zip(outputs, seeds, strict=True) if (node := history(out)) is not None]
+    targets = [x.node for x in points if x.node is not None]
+    return differentiate(
+        [n for n, _ in pairs], [s for _, s in pairs], targets=targets, accumulate=False, create_graph=True, retain_graph=True
+    )
