@@ -1,0 +1,16 @@
+"""Programs: what a function did, as a straight line of instructions that can be read, tested, simplified, saved, drawn and run again.
+
+Read in this order: `instructions` (the data), `payload` and `record` (how a program comes from a function), `passes` (how it is made
+smaller), `memory` and `run` (how it is run without waste), `compiled` and `world` (a training step that is replayed only where that is
+right), `files`, `as_trace`.
+"""
+
+from .compiled import Compiled, EagerWarning, compile
+from .files import load, save
+from .instructions import Instruction, Literal, Program, Ref, Type
+from .record import Recorder, recorded, trace
+
+__all__ = [
+    "Compiled", "EagerWarning", "Instruction", "Literal", "Program", "Recorder", "Ref", "Type", "compile", "load", "recorded", "save",
+    "trace",
+]  # fmt: skip

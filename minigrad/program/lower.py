@@ -1,0 +1,363 @@
+"""A program becomes straight-line Python: one line an instruction, results written into planned buffers, everything else gone.
+
+No dispatch, no checks, no wrapping, no graph: what remains is the sequence of NumPy calls that somebody would write by hand, and
+`program.source()` shows it. Windows into fixed buffers are made once, when the buffers are; values that need fresh memory are deleted
+after their last reader. Long programs are cut into parts, each a function, which hand values on in the list `v`.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+from .. import backend
+from ..backend import normal
+from ..errors import ProgramError
+from ..ops.chance import RANDOM
+from .instructions import Instruction, Literal, Program, Ref, Type, map_params
+from .kernels import EXPRESSIONS, FUNCTIONS, IN_PLACE, TABLE, Line, row_major
+from .memory import Arena, Facts, Piece, deaths, last_uses
+from .passes import SMALL
+
+DATA_SHAPED = frozenset(("argwhere", "bincount", "getitem"))
+"""Primitives whose result's shape can depend on values (that of `getitem` on a mask's)."""
+A_NUMBER = Literal(float("nan"))
+"""What a kernel is told of an operand that is a Python number known only when the program runs."""
+PART = 400
+"""Instructions in one function."""
+
+
+class Lowered:
+    """A program for inputs of one memory layout: its Python source and its buffers.
+
+    parts: the source of each function; code: the same, compiled; arena: sizes of the buffers; planned: bytes of buffers, constants of the
+    kernels and the most bytes of fresh memory alive at once.
+    """
+
+    def __init__(self, program: Program, facts: Facts, xp: Any) -> None:
+        self.program, self.facts, self.xp = program, facts, xp
+        self.arena = Arena()
+        self.parts: list[str] = []
+        self.names: dict[str, Any] = {"normal": normal, **{name: getattr(xp, name) for name in FUNCTIONS}}
+        self.statics: dict[str, Any] = {}
+        self._by_kind: dict[Any, str] = {}
+        self.windows: list[tuple[str, str]] = []  # what is made once, with the buffers: a name, and the expression
+        self.buffers: list[tuple[str, Piece, Type, tuple[int, ...]]] = []  # name, place in the arena, Type, strides
+        self.slot_of: dict[int, Piece] = {}  # values whose piece of the arena is in use, while this is written
+        self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
+        self.fresh_peak = 0
+        self.taken_over = 0  # results written over an operand
+        self._fixed: set[int] = set()  # values that lie in the same memory in every run
+        self._constant = set(program.constants)  # values that are the same in every run
+        self._write()
+        self.arena.arrange()
+        self.constants, self.name = program.constants, program.name
+        del self.program  # which owns this: memory shall return by reference counts
+        self.code: list[CodeType] = []
+
+    # ------------------------------------------------------------------------------------------------------------------ memory
+
+    @property
+    def planned(self) -> int:
+        """The most bytes that a run needs for values: buffers, kernel constants, fresh memory."""
+        return self.arena.total + sum(int(a.nbytes) for a in self.statics.values()) + self.fresh_peak
+
+    def workspace(self) -> list[Any]:
+        """Functions with buffers of their own, one for each part."""
+        if not self.code:
+            self.code = [compile(source, f"<{self.name}, part {i}>", "exec") for i, source in enumerate(self.parts)]
+        space = dict(self.names)
+        space.update(self.statics)
+        for number, array in self.constants.items():
+            space[f"v{number}"] = array
+        memory = self.xp.empty(self.arena.total, "uint8")
+        for name, piece, kind, strides in self.buffers:
+            space[name] = laid_out(memory[piece.offset :], kind, strides)
+        for name, expression in self.windows:
+            space[name] = eval(expression, space)
+        functions = []
+        for code in self.code:
+            exec(code, space)
+            functions.append(space.pop("part"))
+        return functions
+
+    # ------------------------------------------------------------------------------------------------------------------ writing
+
+    def _write(self) -> None:
+        self._escaping: set[int]
+        program, facts = self.program, self.facts
+        count = len(program.instructions)
+        last = last_uses(program, facts)
+        reads = program.last_reads()
+        dying = deaths(program, facts)
+        self._fixed = set(program.constants)
+        self._escaping = {facts.root[n] for n in (*program.outputs, *(n for n in program.gradients.values() if n is not None))}
+        makers = program.makers()
+        part_of = [(-1 if at < 0 else at // PART) for at in makers]
+        alive = 0
+        for start in range(0, max(count, 1), PART):
+            part, lines = start // PART, []
+            local: set[int] = set()
+            phase = None
+            for at in range(start, min(start + PART, count)):
+                instruction = program.instructions[at]
+                if instruction.phase != phase:
+                    phase = instruction.phase
+                    lines.append(f"# {phase}")
+                lines += self._instruction(at, instruction, last, dying)
+                for n in instruction.outputs:
+                    if n not in self._fixed:
+                        local.add(n)
+                        if facts.root[n] == n:
+                            alive += facts.size[n]
+                self.fresh_peak = max(self.fresh_peak, alive)
+                gone = [n for n in dict.fromkeys((*instruction.reads(), *instruction.outputs)) if reads[n] == at and n not in self._fixed]
+                gone = [n for n in gone if makers[n] >= 0]
+                for root in dying.get(at, ()):
+                    if makers[root] >= 0 and root not in self._fixed:
+                        alive -= facts.size[root]
+                here = [n for n in gone if n in local]
+                if here:
+                    lines.append("del " + ", ".join(f"v{n}" for n in here))
+                    local.difference_update(here)
+                lines += [f"v[{n}] = v{n} = None" for n in gone if n not in here]
+            if start + PART >= count:
+                lines += [f"v[{n}] = v{n}" for n in dict.fromkeys(program.kept()) if n in self._fixed]
+            self._part(part, start, min(start + PART, count), lines, local, part_of)
+
+    def _part(self, part: int, start: int, stop: int, lines: list[str], local: set[int], part_of: list[int]) -> None:
+        """One function: values from before are read from `v`, values for later are put there."""
+        needed = dict.fromkeys(
+            n for i in self.program.instructions[start:stop] for n in i.reads() if part_of[n] != part and n not in self._fixed
+        )
+        head = [f"v{n} = v[{n}]" for n in needed]
+        tail = [f"v[{n}] = v{n}" for n in sorted(local)]
+        body = head + lines + tail or ["pass"]
+        self.parts.append("def part(v):\n    " + "\n    ".join(body) + "\n")
+
+    def _instruction(self, at: int, instruction: Instruction, last: list[int], dying: dict[int, list[int]]) -> list[str]:
+        program, facts = self.program, self.facts
+        number = instruction.outputs[0]
+        kind = program.types[number]
+        operands = [self._literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands]
+        name, out = instruction.primitive.name, f"v{number}"
+        if len(instruction.outputs) == 1:
+            if facts.root[number] not in self._escaping and self._once(instruction, number, operands):
+                self._release(at, dying, None)
+                return []
+            if facts.root[number] != number and self._window(instruction, number):
+                self._release(at, dying, None)
+                return []
+            if facts.root[number] == number and facts.strides[number] is not None and number not in self._escaping:
+                written = self._into(at, instruction, operands, dying)
+                if written is not None:
+                    return written
+            if facts.strides[number] is None and name in EXPRESSIONS and kind.dtype in backend.FAST_DTYPES and self._numbers(instruction):
+                return [f"{out} = {EXPRESSIONS[name].format(*operands)}"]
+        self._release(at, dying, None)
+        return [self._plain(instruction, operands)]
+
+    def _literal(self, value: Any) -> str:
+        """A Python number as Python text; what has no text that is an expression (nan, inf) gets a name."""
+        if isinstance(value, float | complex) and value - value != 0:
+            name = f"number_{repr(value).strip('()').replace('-', 'minus_').replace('+', '_').replace('.', '_')}"
+            self.names[name] = value
+            return name
+        return repr(value)
+
+    def _numbers(self, instruction: Instruction) -> bool:
+        """Whether all operands are bare numbers."""
+        return all(type(o) is Literal or self.facts.strides[o] is None for o in instruction.operands)
+
+    def _once(self, instruction: Instruction, number: int, operands: list[str]) -> bool:
+        """Small results (and windows) that depend on constants only are computed once, with the buffers; whether this is one."""
+        primitive = instruction.primitive
+        small = primitive.view or self.program.types[number].nbytes <= SMALL
+        if not small or primitive.name in RANDOM or not all(n in self._constant for n in instruction.reads()):
+            return False
+        run = self._plain(instruction, operands).partition(" = ")[2]
+        self.windows.append((f"v{number}", run))
+        self._fixed.add(number)
+        self._constant.add(number)
+        return True
+
+    def _window(self, instruction: Instruction, number: int) -> bool:
+        """A window into memory that is the same in every run is made once; whether this is one."""
+        source = instruction.operands[0]
+        if (
+            type(source) is not int
+            or source not in self._fixed
+            or any(type(o) is int and o not in self._fixed for o in instruction.operands)
+        ):
+            return False
+        if not instruction.primitive.view or instruction.reads() != [source]:
+            return False
+        self.windows.append((f"v{number}", self._plain(instruction, [f"v{source}"]).partition(" = ")[2]))
+        self._fixed.add(number)
+        return True
+
+    def _into(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
+        """The instruction written into a buffer, None where no kernel can."""
+        program, facts = self.program, self.facts
+        make = TABLE.get(instruction.primitive.name)
+        number = instruction.outputs[0]
+        kind, strides = program.types[number], facts.strides[number]
+        assert strides is not None
+        if make is None or not kind.nbytes or kind.nbytes != facts.size[number] or not kind.shape or not _dense(strides, kind):
+            return None
+        scratches: list[Piece] = []
+
+        def scratch(shape: Any, dtype: Any) -> str:
+            needed = Type(shape, dtype)
+            slot = self.arena.take(needed.nbytes)
+            scratches.append(slot)
+            name = f"s{number}_{len(scratches)}"
+            alike = tuple(s // kind.dtype.itemsize * dtype.itemsize for s in strides)
+            self.buffers.append((name, slot, needed, alike if needed.shape == kind.shape else row_major_strides(needed)))
+            return name
+
+        line = Line(
+            operands,
+            [o if type(o) is Literal else A_NUMBER if program.types[o].number else program.types[o] for o in instruction.operands],
+            [facts.strides[o] if type(o) is int else None for o in instruction.operands],
+            instruction.params,
+            f"v{number}",
+            kind,
+            self._static,
+            scratch,
+            self._seen,
+            self.xp,
+            strides,
+        )
+        self._fixed.add(number)
+        buffers, windows = len(self.buffers), len(self.windows)
+        lines = make(line)
+        if lines is None or (".dot(" in "".join(lines) and not row_major(strides, kind)):
+            self._fixed.discard(number)
+            del self.buffers[buffers:], self.windows[windows:]
+            for slot in scratches:
+                self.arena.give(slot)
+            return None
+        roots = dying.get(at, [])
+        shared = None
+        if instruction.primitive.name in IN_PLACE:
+            for o in instruction.operands:
+                if type(o) is int and facts.root[o] in roots and facts.root[o] in self.slot_of and o == facts.root[o]:
+                    same = program.types[o].shape == kind.shape and facts.strides[o] == strides and program.types[o].nbytes == kind.nbytes
+                    shared = self.slot_of[o] if same else shared
+        self.taken_over += shared is not None
+        slot = self.arena.take(kind.nbytes) if shared is None else shared
+        self.slot_of[number] = self.place_of[number] = slot
+        self.buffers.append((f"v{number}", slot, kind, strides))
+        for s in scratches:
+            self.arena.give(s)
+        self._release(at, dying, shared)
+        if number in roots:  # nobody reads it
+            self.arena.give(slot)
+        return lines
+
+    def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
+        """Give back the buffers that nobody reads after instruction `at`, but for the one that its result has taken over."""
+        makes = self.program.instructions[at].outputs
+        for root in dying.get(at, ()):
+            slot = self.slot_of.get(root)
+            if slot is not None and root not in makes:
+                del self.slot_of[root]
+                if slot is not taken_over:
+                    self.arena.give(slot)
+
+    def _static(self, what: str, array: Any) -> str:
+        """An array that a kernel needs in every run, shared by all kernels that need it."""
+        key = (what, array.shape, array.dtype)
+        if key not in self._by_kind:
+            self._by_kind[key] = name = f"{what}_{'x'.join(map(str, array.shape))}_{array.dtype}"
+            self.statics[name] = array
+        return self._by_kind[key]
+
+    def _seen(self, text: str, how: str) -> str:
+        """The same memory seen in another way (`.view('int32')`, `[:, 0]`): made once where the memory is fixed."""
+        if text[0] == "v" and int(text[1:]) not in self._fixed:
+            return text + how
+        name = text + "".join(c if c.isalnum() else "_" for c in how).rstrip("_")
+        if all(name != known for known, *_ in self.windows[-40:]):
+            self.windows.append((name, text + how))
+        return name
+
+    def _plain(self, instruction: Instruction, operands: list[str]) -> str:
+        """The engine's own forward function, with new memory for the result."""
+        primitive, xp = instruction.primitive, self.xp
+        outputs = instruction.outputs
+        refs = [n for n in instruction.reads()[sum(type(o) is int for o in instruction.operands) :]]
+        name = f"{primitive.name}_{outputs[0]}"
+        forward, params, count = primitive.forward, instruction.params, len(operands)
+        if refs:
+
+            def call(*values: Any) -> Any:
+                rest = iter(values[count:])
+                return forward(xp, *values[:count], **map_params(params, Ref, lambda _: next(rest)))
+
+            function: Any = call
+        elif params:
+            function = lambda *values: forward(xp, *values, **params)
+        else:
+            function = lambda *values: forward(xp, *values)
+        if primitive.name in DATA_SHAPED and (refs or primitive.name != "getitem"):
+            function = _of_shape(function, self.program, instruction)
+        self.names[name] = function
+        text = f"{name}({', '.join([*operands, *(f'v{n}' for n in refs)])})"
+        if len(outputs) > 1:
+            return f"{', '.join(f'v{n}' for n in outputs)} = map(normal, {text})"
+        plain = self.facts.plain[outputs[0]]
+        return f"v{outputs[0]} = {text if plain else f'normal({text})'}"
+
+
+# ------------------------------------------------------------------------------------------------------------------------ helpers
+
+
+def _of_shape(function: Any, program: Program, instruction: Instruction) -> Any:
+    """The function, with its result's shape checked: it depends on values."""
+    number, name = instruction.outputs[0], instruction.primitive.name
+    kind, shown = program.types[number], program.name_of(number)
+
+    def checked(*values: Any) -> Any:
+        result = function(*values)
+        check_shape(kind, shown, name, result)
+        return result
+
+    return checked
+
+
+def check_shape(kind: Type, shown: str, name: str, result: Any) -> None:
+    """Raise ProgramError unless a result has the shape and dtype that were recorded."""
+    if tuple(result.shape) != kind.shape or result.dtype != kind.dtype:
+        raise ProgramError(
+            f"{name} gave {result.dtype} {tuple(result.shape)} for {shown}, where {kind!r} was recorded: its shape depends on values. "
+            "Record the part before it and the part after it separately."
+        )
+
+
+def row_major_strides(kind: Type) -> tuple[int, ...]:
+    """The byte steps of an array of this type that lies row after row."""
+    steps = [kind.dtype.itemsize]
+    for n in reversed(kind.shape[1:]):
+        steps.append(steps[-1] * n)
+    return tuple(reversed(steps))
+
+
+def _dense(strides: tuple[int, ...], kind: Any) -> bool:
+    expected = kind.dtype.itemsize
+    for stride, n in sorted(zip(strides, kind.shape, strict=True)):
+        if n > 1:
+            if stride != expected:
+                return False
+            expected *= n
+    return True
+
+
+def laid_out(memory: Any, kind: Any, strides: tuple[int, ...]) -> Any:
+    """A window of this type into a buffer of bytes, whose axes lie in memory as `strides` say (which fill it without holes)."""
+    flat = memory[: kind.nbytes].view(kind.dtype)
+    order = sorted(range(len(strides)), key=lambda axis: (-strides[axis], axis))
+    shape = tuple(kind.shape[axis] for axis in order)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return flat.reshape(shape).transpose(inverse)

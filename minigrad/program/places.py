@@ -1,0 +1,142 @@
+"""Where captured inputs live: objects with an `.array` to read before a run and to write after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..backend import Array
+from ..errors import ProgramError
+from ..tensor import Tensor, overwrite_payload
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
+
+
+class Place(Protocol):
+    """name: what the program calls it; array: the payload that lies there now; always: captured even if the program does not write it;
+    owner: the tensor to which it belongs (None: to nobody)."""
+
+    name: str
+    always: bool
+
+    @property
+    def owner(self) -> Tensor | None: ...
+
+    @property
+    def array(self) -> Array: ...
+
+    def write(self, values: Array) -> None: ...
+
+
+class TensorPlace:
+    """A tensor's own values. A leaf (a parameter) is always captured, any other tensor only if the program writes to it."""
+
+    def __init__(self, tensor: Tensor, name: str | None = None) -> None:
+        self.tensor = tensor
+        self.name = name or ("p" if tensor.node is not None else "state")
+        self.always = tensor.node is not None
+
+    @property
+    def owner(self) -> Tensor:
+        """The tensor to which it belongs."""
+        return self.tensor
+
+    @property
+    def array(self) -> Array:
+        """The tensor's payload."""
+        return self.tensor.array
+
+    def write(self, values: Array) -> None:
+        """Overwrite the tensor's memory and count it."""
+        overwrite_payload(self.tensor, values)
+
+
+class GradientPlace:
+    """The `.grad` of a leaf, where the program adds to one that was there."""
+
+    always = True
+
+    def __init__(self, leaf: Tensor) -> None:
+        self.leaf, self.name = leaf, "grad"
+
+    @property
+    def owner(self) -> Tensor:
+        """The tensor to which it belongs."""
+        return self.leaf
+
+    @property
+    def array(self) -> Array:
+        """The payload of the leaf's gradient."""
+        if self.leaf._grad is None:
+            raise ProgramError("the program adds to the .grad of a captured leaf, which is None now. Run a backward pass first.")
+        return self.leaf._grad.array
+
+    def write(self, values: Any) -> None:
+        """Overwrite the gradient's memory, as a backward pass that adds to it does."""
+        assert self.leaf._grad is not None
+        overwrite_payload(self.leaf._grad, values)
+
+
+class StatePlace:
+    """An array of an optimiser's state for one parameter."""
+
+    always = True
+
+    def __init__(self, optimizer: Optimizer, param: Tensor, name: str) -> None:
+        self.optimizer, self.param, self.name = optimizer, param, name
+
+    @property
+    def owner(self) -> Tensor:
+        """The tensor to which it belongs."""
+        return self.param
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The parameter's state as it is now."""
+        return self.optimizer.state.get(id(self.param), {})
+
+    @property
+    def array(self) -> Array:
+        """The array now."""
+        if self.name not in self.state:
+            raise ProgramError(f"{type(self.optimizer).__name__} has no {self.name!r} for a captured parameter now. Take one step first.")
+        return self.state[self.name]
+
+    def write(self, values: Array) -> None:
+        """Overwrite it."""
+        self.state[self.name][...] = values
+
+
+class UpdateNumbers:
+    """The Python numbers of one parameter's update (`Optimizer.numbers`): counted and computed anew before each run."""
+
+    def __init__(self, optimizer: Optimizer, param: Tensor, group: dict[str, Any]) -> None:
+        self.optimizer, self.param, self.group = optimizer, param, group
+        self.values: dict[str, float] = {}
+
+    def count(self) -> None:
+        """Go on to the next step."""
+        self.values = self.optimizer.numbers(self.optimizer.state.setdefault(id(self.param), {}), self.group)
+
+
+class NumberPlace:
+    """A Python number that each run reads anew: one of an update's. In a program that was loaded from a file it is `value`."""
+
+    always = True
+
+    def __init__(self, name: str, update: UpdateNumbers | None = None, value: float = 0.0) -> None:
+        self.name, self.update, self.value = name, update, value
+
+    @property
+    def owner(self) -> Tensor | None:
+        """The tensor to which it belongs."""
+        return None if self.update is None else self.update.param
+
+    @property
+    def array(self) -> float:
+        """The number."""
+        return self.value if self.update is None else self.update.values[self.name]
+
+    def write(self, values: Any) -> None:
+        """Numbers are not written by programs."""
+        raise ProgramError(f"{self.name} is a Python number, which a program only reads.")

@@ -1,0 +1,550 @@
+"""Record a function while it runs: its forward, its backward pass, its tangents and its updates become one straight-line Program.
+
+The recorder sits at two of the engine's seams. As an observer it sees every operation begin, and gives each tensor that comes from outside
+(a parameter, a constant) a payload that records. As the owner of these payloads (payload.py) it runs every kernel and notes it. The
+function itself runs once, in Python, with its real values: so branches and loops work, and what they decided by values is noted as frozen.
+
+    program = trace(f, x)        # f(x) ran once
+    program(x2)                  # the same instructions on new values, without Python, engine or graph
+
+Source of the method: tracing with concrete values, as torch.jit.trace does; programs in single assignment, as in JAX's jaxprs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import backend, observe
+from ..autograd.backward import grad as _gradients
+from ..backend import Array, copy_with_strides_of, device_of, is_immutable, owned_array
+from ..engine import record as engine
+from ..engine.modes import enable_grad, state
+from ..errors import NoGradientError, ProgramError
+from ..nodes import Leaf
+from ..observe import Event
+from ..ops.chance import RANDOM
+from ..primitive import Primitive
+from ..tensor import Tensor, make_leaf, wrap
+from .instructions import PHASES, Instruction, Literal, Operand, Program, Ref, Type, map_params
+from .passes import simplified
+from .payload import Memory, Recorded, RunTimeNumber, viewed
+from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
+from .structure import describe
+
+
+def trace(function: Callable[..., Any], *examples: Any, backward: bool = False, simplify: bool = True, name: str | None = None) -> Program:
+    """The Program of `function(*examples)`, which runs once.
+
+    examples: tensors, nested in tuples, lists and dicts; other plain values (numbers, strings, None) become part of the program. Tensors
+    that the function finds elsewhere are constants of the program, or captured inputs (read anew in each run) if they require grad or are
+    written to. backward: differentiate the result (one number) too; the program then returns `(result, gradients)`, a dict by the names of
+    the inputs that require grad and of the captured leaves. simplify: remove dead code and repeated
+    computations (bit-identical). name: of the program, else the function's.
+
+    Raises ProgramError for what cannot be recorded: vmap inside the function, a trace within a trace, arguments that are no tensors.
+    """
+    return recorded(function, *examples, backward=backward, simplify=simplify, name=name)[0]
+
+
+def recorded(
+    function: Callable[..., Any], *examples: Any, backward: bool = False, simplify: bool = True, name: str | None = None
+) -> tuple[Program, Any]:
+    """As `trace`, and the result of the run that was recorded: `(program, result)`. What the function writes is really written."""
+    title = name if name is not None else str(getattr(function, "__name__", type(function).__name__))
+    leaves: list[tuple[str, Tensor]] = []
+    template = describe(tuple(examples), leaves, "")
+    inputs = _named_inputs(function, leaves, len(examples))
+    recorder = Recorder()
+    recorder.name_tensors(function)
+    with recorder.recording():
+        tensors = [recorder.input(tensor, label) for label, tensor in inputs]
+        arguments = _placed(template, tensors)
+        if backward:
+            with enable_grad():
+                result = function(*arguments)
+                result = (result, recorder.gradients(result, dict(zip((label for label, _ in inputs), tensors, strict=True))))
+        else:
+            result = function(*arguments)
+        found: list[tuple[str, Tensor]] = []
+        signature = (template, describe(result, found, "result"))
+        program = recorder.finish([t for _, t in found], signature, title)
+    concrete = [wrap(t.array.array if type(t.array) is Recorded else t.array) for _, t in found]
+    from .structure import rebuild
+
+    return (simplified(program) if simplify else program), rebuild(signature[1], concrete)
+
+
+class Recorder:
+    """Collects a program. Use: `with recorder.recording(): …`, with `input`, `capture` and `phase` inside and `finish` at the end."""
+
+    def __init__(self) -> None:
+        self.types: list[Type] = []
+        self.instructions: list[Instruction] = []
+        self.names: dict[int, str] = {}
+        self.decisions: dict[str, int] = {}
+        self.open = False
+        self._inputs: list[int] = []
+        self._outside: dict[int, Any] = {}  # values that came from outside: number -> array
+        self._known: dict[int, tuple[Any, int]] = {}  # id(array) -> (the array, kept alive, its number)
+        self._payloads: dict[int, Recorded] = {}  # id(array) -> the payload of all tensors on that memory
+        self._lifted: list[tuple[Tensor, Recorded]] = []
+        self._places: dict[int, Place] = {}
+        self._memories: list[tuple[int, Memory]] = []  # memory from outside, with the number of the value that it held first
+        self._grads: dict[int, tuple[Tensor, int, Tensor | None]] = {}  # id(leaf) -> leaf, its number, its .grad before
+        self._levels: dict[int, int] = {}  # nodes (by birth) that were made in a reverse pass: 1 for a first one, 2 for one through that
+        self._walk: Any = None
+        self._level = 0
+        self._states: list[tuple[dict[str, Any], str, Recorded]] = []  # optimisers' states, with what they hold while recording
+        self.optimizers: list[Any] = []  # those that made updates
+        self._world: dict[int, Tensor] = {}  # id(tensor) -> tensors of which it is known that they were there before
+        self._leaf_of: dict[int, Tensor] = {}  # id(tensor) -> the leaf whose .grad it was when recording began
+        self._inside: dict[int, weakref.ref[Tensor]] = {}  # id(tensor) -> tensors that the function made
+        self._labels: dict[int, str] = {}  # id(tensor) -> what the function's author calls it
+        self._before: dict[int, Tensor | None] = {}  # id(tensor) -> its .grad when recording began
+        self._phase: str | None = None
+        self._types: dict[tuple[Any, ...], Type] = {}
+
+    @contextmanager
+    def recording(self) -> Iterator[Recorder]:
+        """Record what this thread's engine does inside the `with` block. Afterwards all tensors have their plain arrays again."""
+        if any(isinstance(o, Recorder) for o in observe._here.listening):
+            raise ProgramError("a function that records (trace, compile) was called while another one records. Trace the outer one only.")
+        if state.batches:
+            raise ProgramError("trace was called inside vmap. Trace first, and map the program: vmap(trace(f, example)).")
+        self.open = True
+        try:
+            observe._here.made = self._made_inside
+            with observe.watching(self):
+                yield self
+        finally:
+            observe._here.made = None
+            self.open = False
+            self._restore()
+            self._forget()
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Let all instructions recorded inside the `with` block have this phase ("update", say)."""
+        before, self._phase = self._phase, name
+        try:
+            yield
+        finally:
+            self._phase = before
+
+    def name_tensors(self, function: Any) -> None:
+        """Learn what the function's author calls the tensors (and modules) that it finds in its closure, its globals and itself."""
+        code, own = getattr(function, "__code__", None), getattr(function, "__self__", function)
+        found = [("", own)] if hasattr(own, "named_parameters") else []
+        if code is not None:
+            cells = getattr(function, "__closure__", None) or ()
+            for name, cell in zip(code.co_freevars, cells, strict=False):
+                try:
+                    found.append((name, cell.cell_contents))
+                except ValueError:  # a variable that has no value yet
+                    continue
+            found += [(name, function.__globals__[name]) for name in code.co_names if name in getattr(function, "__globals__", {})]
+        for name, thing in found:
+            for path, tensor in _tensors_in(name, thing):
+                self._note_outside(path, tensor)
+
+    def _note_outside(self, name: str, tensor: Tensor) -> None:
+        if id(tensor) not in self._before:
+            self._labels[id(tensor)] = name
+            self._before[id(tensor)] = tensor._grad
+            if tensor._grad is not None:
+                self._leaf_of[id(tensor._grad)] = tensor
+
+    def capture_world(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
+        """These tensors (with names) are all that the function can find outside: each is read anew in every run, whatever it is used for.
+        Call it before recording, and `lift_world` when recording has begun."""
+        for name, tensor in tensors:
+            self._world[id(tensor)] = tensor
+            self._note_outside(name, tensor)
+
+    def lift_world(self) -> None:
+        """Give all tensors of the world, and their gradients, payloads that record."""
+        for tensor in self._world.values():
+            self.lift(tensor)
+            if tensor._grad is not None:
+                self.lift(tensor._grad)
+
+    @contextmanager
+    def update(self, optimizer: Any, param: Tensor, group: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """An optimiser's rule runs inside, with the settings that this gives: the arrays of its state are captured, so that each replay
+        goes on from where the last one left, and the numbers of the step (`Optimizer.numbers`) are read anew in each.
+
+        Raises ProgramError if the rule itself changes numbers in the state, which would be frozen, or makes its state only now: then the
+        first step differs from all later ones.
+        """
+        if all(o is not optimizer for o in self.optimizers):
+            self.optimizers.append(optimizer)
+        optimiser, state = type(optimizer).__name__, optimizer.state[id(param)]
+        numbers = UpdateNumbers(optimizer, param, group)
+        numbers.count()
+        settings = dict(group)
+        for name, value in numbers.values.items():
+            place = NumberPlace(name, numbers)
+            number = self._value_of_type(Type((), backend.float64, number=True))
+            self._outside[number], self._places[number] = value, place
+            settings[name] = RunTimeNumber(value, number)
+        counts = {name: value for name, value in state.items() if not hasattr(value, "dtype")}
+        for name, value in state.items():
+            if name not in counts and type(value) is not Recorded:
+                state[name] = self.capture(StatePlace(optimizer, param, name))
+                self._states.append((state, name, state[name]))
+        known = set(state)
+        with self.phase("update"):
+            yield settings
+        if set(state) != known:
+            raise ProgramError(
+                f"{optimiser} made its state ({', '.join(sorted(set(state) - known))}) while it was recorded: this is not like later "
+                "steps. Take one step first, then record."
+            )
+        changed = [name for name, value in counts.items() if state[name] is not value]
+        if changed:
+            raise ProgramError(
+                f"{optimiser}.rule changes the number {changed[0]!r} in its state; in a program it would be frozen. Change it in "
+                "numbers(), which each run calls."
+            )
+
+    # ---------------------------------------------------------------------------------------------------- values from outside
+
+    def input(self, tensor: Tensor, name: str) -> Tensor:
+        """A tensor that stands for an input of the program: the example's values, a leaf if the example is one."""
+        array = tensor.array.array if type(tensor.array) is Recorded else tensor.array
+        number = self._value(array)
+        payload = Recorded(self, array, number)
+        self._inputs.append(number)
+        self._memories.append((number, payload.memory))
+        self.names[number] = name
+        out = wrap(payload)
+        if isinstance(tensor.node, Leaf):
+            make_leaf(out)
+        return out
+
+    def capture(self, place: Place) -> Recorded:
+        """An array that lives elsewhere (an optimiser's state) as an input that the caller does not give: `place` reads and writes it."""
+        array = place.array
+        number = self._value(array)
+        self.names[number] = place.name
+        self._outside[number] = array
+        self._places[number] = place
+        payload = Recorded(self, array, number)
+        self._memories.append((number, payload.memory))
+        return payload
+
+    def lift(self, tensor: Tensor) -> None:
+        """Give a tensor from outside a payload that records."""
+        array = tensor.array
+        if type(array) is Recorded:
+            if array.recorder is self:
+                return
+            array = array.array  # left over from an earlier recording
+        if hasattr(type(array), "__minigrad_apply__"):
+            raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
+        if tensor.window is not None:
+            self.lift(tensor.window.base)
+            base = tensor.window.base.array
+            payload = Recorded(self, array, -1, base.memory, base.steps + tensor.window.steps)
+            payload._seen = -1  # not read yet
+        else:
+            known = self._payloads.get(id(array))
+            payload = self._from_outside(array) if known is None else known
+        tensor.array = payload
+        self._lifted.append((tensor, payload))
+        number = payload.memory.number if payload.memory.writes == 0 else -1
+        inside = self._inside.get(id(tensor))
+        if inside is not None and inside() is tensor:
+            return
+        if id(tensor) in self._leaf_of and number in self._outside:
+            self._places[number] = GradientPlace(self._leaf_of[id(tensor)])
+            return
+        if number in self._outside and (number not in self._places or id(tensor) in self._labels):
+            owner = tensor if tensor.window is None else tensor.window.base
+            always = number in self._places and self._places[number].always
+            self._places[number] = TensorPlace(owner, self._labels.get(id(tensor)))
+            self._places[number].always |= always or id(tensor) in self._world
+        if isinstance(tensor.node, Leaf) and number in self._places:
+            self._places[number].always = True
+            if tensor.window is None and id(tensor) not in self._grads:
+                before, now = self._before.get(id(tensor), tensor._grad), tensor._grad
+                if now is not None and now is before:
+                    self._leaf_of[id(now)] = tensor
+                    self.lift(now)
+                self._grads[id(tensor)] = (tensor, number, before)
+
+    def _made_inside(self, tensor: Tensor) -> None:
+        """A tensor that the function itself made of data: a constant, whatever becomes of it."""
+        self._inside[id(tensor)] = weakref.ref(tensor)
+
+    def _from_outside(self, array: Array) -> Recorded:
+        """A payload for an array that the recorder did not make. Tensors on one array share it; a bare number belongs to one tensor."""
+        number = self._number_of(array)
+        payload = Recorded(self, array, number)
+        if not is_immutable(array):
+            self._payloads[id(array)] = payload
+        if number in self._outside:
+            self._memories.append((number, payload.memory))
+        return payload
+
+    def _number_of(self, array: Array) -> int:
+        """The number of an array of which the recorder may know how it was made (a random draw); else it comes from outside."""
+        known = self._known.get(id(array))
+        if known is not None:
+            return known[1]
+        number = self._value(array)
+        self._outside[number] = array
+        if not is_immutable(array):
+            self._known[id(array)] = (array, number)
+        return number
+
+    def constant(self, array: Array) -> Any:
+        """An array of the engine's own, recorded as a constant."""
+        return Recorded(self, array, self._number_of(array)) if self.open else array
+
+    # ------------------------------------------------------------------------------------------------------------ instructions
+
+    def apply(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run an operation on the concrete arrays, and note it. The engine comes here through `Recorded.__minigrad_apply__`."""
+        concrete = [o.array if type(o) is Recorded else o.value if type(o) is RunTimeNumber else o for o in operands]
+        plain = map_params(params, Recorded, lambda r: r.array) if params else params
+        active = self if self.open else next((o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None)
+        if active is None:  # payloads that leaked out of a recording are plain arrays from then on
+            return engine._compute(primitive, concrete, plain)
+        if active is not self:
+            return active.apply(primitive, operands, params)
+        if primitive.view and type(operands[0]) is Recorded and is_immutable(concrete[0]) and _called_on_tensors(primitive):
+            concrete[0] = operands[0].array = owned_array(concrete[0])  # as the engine does before it looks into a number's memory
+        result = engine._compute(primitive, concrete, plain)
+        if primitive.view and result is concrete[0] and type(operands[0]) is Recorded:
+            return operands[0]
+        results = result if primitive.outputs != 1 else (result,)
+        if any(hasattr(type(r), "__minigrad_apply__") for r in results):
+            raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
+        first = self.add(primitive, tuple(self.operand(o) for o in operands), params, *results)
+        made = [Recorded(self, r, first + i) for i, r in enumerate(results)]
+        source = operands[0] if operands else None
+        if type(source) is Recorded and viewed(source, primitive, plain, results[0]):
+            made[0] = Recorded(self, results[0], first, source.memory, (*source.steps, (primitive, params)))
+        return made[0] if primitive.outputs == 1 else tuple(made)
+
+    def add(self, primitive: Primitive, operands: tuple[Operand, ...], params: dict[str, Any], *results: Array) -> int:
+        """Note an instruction with the given results; the number of the first."""
+        first = len(self.types)
+        for result in results:
+            self._value(result)
+        noted = map_params(params, Recorded, lambda r: Ref(r.number)) if params else params
+        outputs = tuple(range(first, len(self.types)))
+        self.instructions.append(Instruction(primitive, operands, noted, outputs, self._current_phase()))
+        return first
+
+    def operand(self, value: Any) -> Operand:
+        """What an instruction reads: the number of a value, or a literal."""
+        if type(value) is Recorded:
+            return value.number if value.recorder is self else self._number_of(value.array)
+        if type(value) in backend.PYTHON_SCALARS:
+            return Literal(value)
+        if type(value) is RunTimeNumber:
+            return value.number
+        return self._number_of(value)
+
+    def _value(self, array: Array) -> int:
+        facts = (array.shape, array.dtype, type(array))
+        known = self._types.get(facts)
+        if known is None or known.device != "cpu":
+            known = self._types[facts] = Type(array.shape, array.dtype, device_of(array))
+        return self._value_of_type(known)
+
+    def _value_of_type(self, kind: Type) -> int:
+        self.types.append(kind)
+        return len(self.types) - 1
+
+    def module_of(self, array: Array) -> Any:
+        """The array library that computes on `array`."""
+        return backend.array_module([array])
+
+    # ---------------------------------------------------------------------------------------------------------------- the observer
+
+    def begin(self, event: Event) -> None:
+        """An operation begins: tensors from outside get their recording payloads before the engine looks at them."""
+        for a in event.args:
+            if type(a) is Tensor and (type(a.array) is not Recorded or a.array.recorder is not self):
+                self.lift(a)
+
+    def end(self, event: Event) -> None:
+        """An operation ended: what a random one drew from no operand is known from now on."""
+        name = getattr(event.primitive, "name", None)
+        if name in RANDOM and event.error is None and not event.args and type(event.result) is not Recorded:
+            number = self.add(event.primitive, (), event.params, event.result)
+            self._known[id(event.result)] = (event.result, number)
+        if state.walk is not None and event.phase == "forward" and event.node is not None:
+            self._pass_name(state.walk)
+            self._levels[event.node.born] = self._level
+
+    def _current_phase(self) -> str:
+        if self._phase is not None:
+            return self._phase
+        event = observe.current()
+        while event is not None:
+            if event.phase == "tangent":
+                return "tangent"
+            event = event.parent
+        return "forward" if state.walk is None else self._pass_name(state.walk)
+
+    def _pass_name(self, walk: list[Any]) -> str:
+        """The phase of a reverse pass over these nodes: one more than that of the passes in which some of them were made."""
+        if self._walk is not walk:
+            self._walk = walk
+            self._level = 1 + max((self._levels.get(n.born, 0) for n in walk), default=0) if self._levels else 1
+        return PHASES[self._level] if self._level < 3 else f"backward number {self._level}"
+
+    # ------------------------------------------------------------------------------------------------------------------- the end
+
+    def freeze(self, what: str, value: Recorded, found: Any) -> None:
+        """Note that Python asked for a concrete value."""
+        if what == "array" and value.size == 1:
+            what, found = "the value", found.item()
+        shown = f"an array of shape {tuple(found.shape)}" if getattr(found, "shape", ()) else f"{found!r}"
+        number = value.number
+        text = f"{_user_line()}: {what} of {self.names.get(number, f'%{number}')} ({self.types[number]!r}) was {shown}"
+        self.decisions[text] = self.decisions.get(text, 0) + 1
+
+    def gradients(self, result: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The gradients of the result by all inputs and captured leaves that require them, by name."""
+        if not isinstance(result, Tensor):
+            raise ProgramError(f"trace(…, backward=True): the function must return one tensor, got {type(result).__name__}.")
+        wanted = {name: t for name, t in inputs.items() if isinstance(t.node, Leaf)}
+        for tensor, number, _ in self._grads.values():
+            wanted[self._captured_name(number, wanted)] = tensor
+        if not wanted:
+            raise NoGradientError("trace(…, backward=True): nothing requires grad. Say so of an example (requires_grad=True).")
+        return dict(zip(wanted, _gradients(result, list(wanted.values()), materialize_grads=True), strict=True))  # type: ignore[arg-type]
+
+    def _captured_name(self, number: int, taken: Any) -> str:
+        if number not in self.names:
+            place = self._places[number]
+            name, count = f"{place.name}", 1
+            while name in taken or name in self.names.values():
+                count += 1
+                name = f"{place.name}{count}"
+            self.names[number] = name
+        return self.names[number]
+
+    def finish(self, outputs: Sequence[Tensor], signature: Any, name: str) -> Program:
+        """The program whose results are `outputs`."""
+        for t in outputs:
+            self.lift(t)
+        results = [t.array.number for t in outputs]
+        gradients: dict[int, int | None] = {}
+        for tensor, number, before in self._grads.values():
+            after = tensor._grad
+            if after is None:
+                if before is not None:
+                    gradients[number] = None
+            elif after is not before:
+                self.lift(after)
+                gradients[number] = after.array.number
+        updates = {n: m.number for n, m in self._memories if m.number != n and (n in self._inputs or self._is_written(n))}
+        read = {n for i in self.instructions for n in i.reads()} | {*results, *updates.values(), *gradients.values()}
+        captured, constants = {}, {}
+        for number, array in self._outside.items():
+            place = self._places.get(number)
+            if place is not None and (number in updates or (place.always and (number in read or number in gradients))):
+                self._captured_name(number, ())
+                captured[number] = place
+            elif number in read:
+                constants[number] = array if is_immutable(array) else copy_with_strides_of(array, array)
+                if place is not None and place.name not in ("p", "state"):
+                    self.names[number] = place.name
+        decisions = [text if count == 1 else f"{text} ({count} times)" for text, count in self.decisions.items()]
+        return Program(
+            self._inputs, constants, self.instructions, results, self.types, self.names, captured=captured,
+            updates=updates, gradients=gradients, decisions=decisions, signature=signature, name=name,
+        )  # fmt: skip
+
+    def _is_written(self, number: int) -> bool:
+        """Whether what a captured value's memory holds at the end matters: a gradient's does while it is the leaf's gradient."""
+        place = self._places.get(number)
+        if isinstance(place, GradientPlace):
+            return place.leaf._grad is not None and place.leaf._grad is self._before.get(id(place.leaf), place.leaf._grad)
+        return place is not None
+
+    def _forget(self) -> None:
+        """Let go of everything from outside: payloads refer to their recorder and their memory to them, and so they would keep it until the
+        cycle collector comes."""
+        self._lifted, self._states, self._memories = [], [], []
+        for table in (self._outside, self._known, self._payloads, self._places, self._grads, self._world, self._leaf_of, self._before):
+            table.clear()
+
+    def _restore(self) -> None:
+        """Plain arrays again in all tensors from outside, in their gradients and in optimisers' states."""
+        for kept, name, payload in self._states:
+            kept[name] = owned_array(payload.array)
+        for tensor, payload in self._lifted:
+            if tensor.version is not None:
+                payload.array = owned_array(payload.array)
+            tensor.array = payload.array
+            if isinstance(tensor.node, Leaf):
+                tensor.node.array = payload.array
+            gradient = tensor._grad
+            if gradient is not None and type(gradient.array) is Recorded:
+                gradient.array = gradient.array.array
+
+
+# ------------------------------------------------------------------------------------------------------------------------ helpers
+
+
+def _called_on_tensors(primitive: Primitive) -> bool:
+    event = observe.current()
+    return event is not None and event.primitive is primitive and bool(event.args) and isinstance(event.args[0], Tensor)
+
+
+def _named_inputs(function: Any, leaves: list[tuple[str, Tensor]], count: int) -> list[tuple[str, Tensor]]:
+    """Inputs by the function's own names for its arguments: "x", "batch.0"."""
+    import inspect
+
+    try:
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    named = []
+    for path, tensor in leaves:
+        first, dot, rest = path.partition(".")
+        at = int(first)
+        named.append(((names[at] if at < len(names) else f"x{at}") + dot + rest, tensor))
+    return named
+
+
+def _tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that a variable holds, itself or as a list, tuple, dict or module, each with a name."""
+    dot = f"{name}." if name else ""
+    if isinstance(thing, Tensor):
+        yield name, thing
+    elif isinstance(thing, list | tuple):
+        yield from ((f"{name}{i}", t) for i, t in enumerate(thing) if isinstance(t, Tensor))
+    elif isinstance(thing, dict):
+        yield from ((f"{dot}{key}", t) for key, t in thing.items() if isinstance(t, Tensor))
+    elif hasattr(thing, "named_parameters") and not isinstance(thing, type):
+        yield from ((dot + path, t) for path, t in thing.named_parameters())
+        if hasattr(thing, "named_buffers"):
+            yield from ((dot + path, t) for path, t in thing.named_buffers())
+
+
+def _placed(template: Any, tensors: list[Tensor]) -> Any:
+    from .structure import rebuild
+
+    return rebuild(template, tensors)
+
+
+def _user_line() -> str:
+    """The innermost line that is not the library's: "file.py:12"."""
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    frame: Any = sys._getframe(1)
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(ours + os.sep):
+        frame = frame.f_back
+    return "?" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -1,0 +1,260 @@
+"""Run a program again.
+
+`interpret` is the plain way, one instruction after another through the engine's own kernels: the definition of what a program means, and
+the way for payloads that are no plain arrays (inside vmap, inside another trace, on a device without buffers of ours). `Replayer` is the
+fast way: its first call interprets and watches how arrays lie in memory; from the second call with inputs of that layout on, it runs the
+lowered program (lower.py) on buffers that are kept from call to call. Both give the same bits as the function that was recorded.
+
+Results are always fresh: no later run overwrites them. Two threads may run one program at once; each run takes buffers of its own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import backend
+from ..backend import IMMUTABLE, HostArray, copy_with_strides_of, device_of, is_immutable, normal
+from ..engine import record as engine
+from ..errors import ProgramError
+from ..tensor import Tensor, wrap
+from .instructions import Literal, Program, Ref, Type, map_params
+from .lower import Lowered, check_shape
+from .memory import Facts, plain_peak, total_bytes
+from .structure import collect, rebuild
+
+
+def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = None, seen: list[Any] | None = None) -> dict[int, Any]:
+    """Run on payloads (of the inputs, in order); the values that live on, by number. `facts` notes how each value lay in memory, `seen`
+    keeps a copy of each."""
+    values: list[Any] = [None] * len(program.types)
+    for number, payload in zip(program.inputs, payloads, strict=True):
+        values[number] = payload
+    for number, place in program.captured.items():
+        values[number] = place.array
+    for number, array in program.constants.items():
+        values[number] = array
+    if facts is not None:
+        for number in (*program.inputs, *program.captured, *program.constants):
+            facts.given(number, values[number])
+    if seen is not None:
+        seen[:] = values
+    last = program.last_reads()
+    with backend.quiet():
+        for at, instruction in enumerate(program.instructions):
+            primitive = instruction.primitive
+            operands = [o.value if type(o) is Literal else values[o] for o in instruction.operands]
+            params = map_params(instruction.params, Ref, lambda ref: values[ref.number]) if instruction.params else instruction.params
+            if facts is None:
+                result = engine._compute(primitive, operands, params)
+                results = result if primitive.outputs != 1 else (result,)
+            else:
+                raw = primitive.forward(backend.array_module(operands, primitive.name), *operands, **params)
+                results = tuple(normal(r) for r in raw) if primitive.outputs != 1 else (normal(raw),)
+                facts.plain[instruction.outputs[0]] = primitive.outputs == 1 and results[0] is raw
+                facts.made(instruction.outputs, results, instruction.reads())
+            for number, result in zip(instruction.outputs, results, strict=True):
+                check_shape(program.types[number], program.name_of(number), primitive.name, result)
+                values[number] = result
+                if seen is not None:
+                    seen[number] = fresh(result)
+            for number in (*instruction.reads(), *instruction.outputs):
+                if last[number] == at:
+                    values[number] = None
+                    if facts is not None:
+                        facts.forget(number)
+    if facts is not None:
+        facts.done()
+    return {number: values[number] for number in program.kept()}
+
+
+class Replayer:
+    """Runs one program: checks inputs, keeps a lowered program for each memory layout, wraps results."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = weakref.ref(program)  # which owns this
+        self.types = [(program.types[n].shape, program.types[n].dtype) for n in program.inputs]
+        self.numbers = [(n, place) for n, place in program.captured.items() if program.types[n].number]
+        self.updates = list(dict.fromkeys(place.update for _, place in self.numbers if place.update is not None))
+        self.places = [(n, place) for n, place in program.captured.items() if not program.types[n].number]
+        self.state_types = [(program.types[n].shape, program.types[n].dtype) for n, _ in self.places]
+        self.lowered: dict[Any, Lowered] = {}
+        self.spaces: dict[Any, list[list[Callable[[list[Any]], None]]]] = {}
+        self.positional = program.signature is None
+        template = None if self.positional else program.signature[0]
+        self.flat = template is not None and template[0] == "tuple" and all(item[0] == "leaf" for item in template[1])
+        given = {*program.inputs, *program.captured, *program.constants}
+        self.copied = [n in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
+        makers = program.makers()
+        self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
+
+    @property
+    def program(self) -> Program:
+        """The program that this runs."""
+        program = self._program()
+        assert program is not None
+        return program
+
+    def __call__(self, *inputs: Any) -> Any:
+        tensors = self.leaves(inputs)
+        return self.run(tensors, *self.checked(tensors))
+
+    def checked(self, tensors: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...] | None]:
+        """The inputs' payloads, and how they and the captured arrays lie in memory (None: not all are plain arrays). Nothing has happened
+        yet; raises ProgramError if one is not of the type that was recorded."""
+        payloads: list[Any] = []
+        layout: list[Any] = []
+        plain = True
+        for i, tensor in enumerate(tensors):
+            array = tensor.array if type(tensor) is Tensor else self._payload(i, tensor)
+            shape, dtype = self.types[i]
+            if array.shape != shape or array.dtype != dtype:
+                self._refuse(i, array)
+            plain = _note_layout(array, layout) and plain
+            payloads.append(array)
+        for k, (number, place) in enumerate(self.places):
+            array = place.array
+            shape, dtype = self.state_types[k]
+            if array.shape != shape or array.dtype != dtype:
+                raise ProgramError(
+                    f"{self.program.name}: the captured {self.program.name_of(number)} is now {array.dtype} {tuple(array.shape)}; the "
+                    f"program was recorded with {self.program.types[number]!r}. Record another one."
+                )
+            plain = _note_layout(array, layout) and plain
+        return payloads, tuple(layout) if plain else None
+
+    def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
+        """One run, on what `checked` found in order."""
+        for update in self.updates:
+            update.count()
+        if where is None:
+            return self.results(interpret(self.program, payloads), tensors)
+        spaces = self.spaces.get(where)
+        if spaces is None:
+            return self._first(payloads, where, tensors)
+        try:
+            parts = spaces.pop()
+        except IndexError:  # the first run on buffers, or another thread has them
+            parts = self.lowered[where].workspace()
+        results = self.results(self._run(parts, payloads), tensors)
+        spaces.append(parts)
+        return results
+
+    # ------------------------------------------------------------------------------------------------------------------- running
+
+    def _first(self, payloads: list[Any], layout: tuple[Any, ...], tensors: Sequence[Any]) -> Any:
+        """The first run with inputs of this layout is plain, and watched; then the program is lowered for it, which the next run uses."""
+        facts = Facts(len(self.program.types))
+        results = self.results(interpret(self.program, payloads, facts), tensors)
+        self.lowered[layout] = Lowered(self.program, facts, backend.host)
+        self.spaces[layout] = []
+        return results
+
+    def _run(self, parts: list[Callable[[list[Any]], None]], payloads: list[Any]) -> list[Any]:
+        program = self.program
+        v: list[Any] = [None] * len(program.types)
+        for number, payload in zip(program.inputs, payloads, strict=True):
+            v[number] = payload
+        for number, place in self.places:
+            v[number] = place.array
+        for number, place in self.numbers:
+            v[number] = place.array
+        with backend.quiet():
+            for part in parts:
+                part(v)
+        return v
+
+    def results(self, values: Any, tensors: Sequence[Any]) -> Any:
+        """Write updates and gradients where they belong, and give back the results as tensors, nested as recorded."""
+        program = self.program
+        results = [wrap(fresh(values[n]) if copy else values[n]) for n, copy in zip(program.outputs, self.copied, strict=True)]
+        new = [(number, values[value]) for number, value in program.updates.items()]
+        if self.copied_updates:  # these may lie in memory that is about to be overwritten
+            new = [(n, fresh(array) if program.updates[n] in self.copied_updates else array) for n, array in new]
+        gradients = [(number, None if value is None else fresh(values[value])) for number, value in program.gradients.items()]
+        for number, array in new:
+            if number in program.captured:
+                program.captured[number].write(array)
+            else:
+                from ..tensor import overwrite_payload
+
+                overwrite_payload(tensors[program.inputs.index(number)], array)
+        for number, array in gradients:
+            program.captured[number].tensor._grad = None if array is None else wrap(array)
+        if self.positional:
+            return results[0] if len(results) == 1 else tuple(results)
+        template = program.signature[1]
+        return results[0] if template == ["leaf", 0] else rebuild(template, results)
+
+    # -------------------------------------------------------------------------------------------------------------------- inputs
+
+    def leaves(self, inputs: tuple[Any, ...]) -> Sequence[Any]:
+        """The inputs one by one. Raises ProgramError where they are not nested, or not as many, as recorded."""
+        if not (self.flat or self.positional):
+            leaves: list[Any] = [None] * len(self.types)
+            collect(self.program.signature[0], inputs, leaves.__setitem__, "")
+            return leaves
+        if len(inputs) != len(self.types):
+            raise ProgramError(f"{self.program.name}: takes {len(self.types)} inputs, got {len(inputs)}.")
+        return inputs
+
+    def payload(self, i: int, value: Any) -> Any:
+        """The payload of input i. Raises ProgramError if it is not of the type that was recorded."""
+        array = value.array if type(value) is Tensor else self._payload(i, value)
+        if (array.shape, array.dtype) != self.types[i]:
+            self._refuse(i, array)
+        return array
+
+    def _payload(self, i: int, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value.array
+        if type(value) in backend.PYTHON_SCALARS or not hasattr(value, "dtype"):
+            kind = self.program.types[self.program.inputs[i]]
+            raise ProgramError(
+                f"{self.program.name}: input {self.program.name_of(self.program.inputs[i])} must be a tensor of {kind!r}, got "
+                f"{type(value).__name__}."
+            )
+        return normal(value)
+
+    def _refuse(self, i: int, array: Any) -> None:
+        number = self.program.inputs[i]
+        given = Type(array.shape, array.dtype, device_of(array))
+        raise ProgramError(
+            f"{self.program.name}: input {self.program.name_of(number)} is {given!r}, but the program was recorded for "
+            f"{self.program.types[number]!r}. Shapes and dtypes are part of a program: record another one for these."
+        )
+
+    # ------------------------------------------------------------------------------------------------------------------ reports
+
+    def latest(self) -> Lowered:
+        """The lowered program of the latest layout. Raises ProgramError if none was run."""
+        if not self.lowered:
+            raise ProgramError("run the program once first: where its values lie in memory is seen in a run.")
+        return next(reversed(self.lowered.values()))
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: of all values together, the most alive at once without and with the plan, and how often a buffer was used again."""
+        lowered = self.latest()
+        return {
+            "all": total_bytes(self.program, lowered.facts),
+            "without plan": plain_peak(self.program, lowered.facts),
+            "with plan": lowered.planned,
+            "buffers": len(lowered.buffers),
+            "reused": lowered.arena.reused + lowered.taken_over,
+        }
+
+
+def _note_layout(array: Any, layout: list[Any]) -> bool:
+    """Append how a payload lies in memory; whether it is a plain one."""
+    kind = type(array)
+    if kind is HostArray:
+        layout.append(array.strides)
+        return True
+    layout.append(None)
+    return kind in IMMUTABLE
+
+
+def fresh(array: Any) -> Any:
+    """A copy in the same layout: memory that no program reads or writes."""
+    return array if is_immutable(array) else copy_with_strides_of(array, array)
