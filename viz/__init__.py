@@ -3,34 +3,71 @@
 After reading this file you know the doors of the package::
 
     viz.show(f, 2.0, 5.0)            the stepper, in a notebook: trace a function and step through what happened
+    viz.show(program, *inputs)       the same for a recorded Program, with its buffers; viz.show(node, feeds) for a static graph
     viz.to_html(trace)               the stepper as one self-contained HTML page
     viz.iframe(trace)                the stepper as a cell output that needs no widget and no kernel
     viz.to_svg(trace, step=12)       one frame as a still picture
     viz.Stepper(trace)               the widget itself (needs anywidget)
+    viz.jacobian(f, 2.0, 5.0)        the Jacobian filling by columns, by rows, or both on one clock
+    viz.compare(mine, reference)     two Traces on one clock, the first difference marked
+    viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, or from a grid held ready in a page
+    viz.save(trace, "film.webp")     a file in the format of its ending: page, frame, film, strip for paper, text
     viz.layout.layout(trace)         coordinates for a graph
     tensor.draw_graph()              the recorded graph behind a tensor, as a graphviz.Digraph (``import viz`` attaches it)
+    viz.Live(model=model)            a training's curves while it runs; viz.History holds what was recorded (viz/training)
+    viz.from_torch(f, x)             another engine's work as a Trace; viz.trace_of(value) for one like micrograd (viz/adapters)
+    model.draw_graph(x)              a module's layers and the way of the values; also viz.draw_graph(program)
 
-Nothing here differentiates, and nothing here but ``draw.py`` knows the engine's classes: any program that writes a ``minigrad.trace/1``
-document gets every other picture. ``import viz`` needs no package beyond Python's own; the widget is imported when it is asked for.
+Nothing here differentiates, and nothing here but ``draw.py`` and ``adapters`` knows the engine's classes: any program that writes a
+``minigrad.trace/1`` document gets every other picture. ``import viz`` needs no package beyond Python's own; the widget is imported when it
+is asked for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.nn import Module
 from minigrad.tensor import Tensor
 from viz import draw, layout
+from viz.adapters import from_graph, from_torch, trace_of
+from viz.compare import compare
 from viz.display import show
+from viz.draw import draw_graph
+from viz.export import save
+from viz.jacobian import jacobian
 from viz.page import iframe, to_html
 from viz.reading import TraceError
+from viz.sliders import sliders
 from viz.svg import to_svg
+from viz.training import History, Live
 
 if TYPE_CHECKING:
     from viz.widget import Stepper
 
-__all__ = ["Stepper", "TraceError", "draw", "iframe", "layout", "show", "to_html", "to_svg"]
+__all__ = [
+    "History",
+    "Live",
+    "Stepper",
+    "TraceError",
+    "compare",
+    "draw",
+    "draw_graph",
+    "from_graph",
+    "from_torch",
+    "iframe",
+    "jacobian",
+    "layout",
+    "save",
+    "show",
+    "sliders",
+    "to_html",
+    "to_svg",
+    "trace_of",
+]
 
-setattr(Tensor, "draw_graph", draw.draw_graph)  # noqa: B010  # minigrad itself never imports viz
+for drawn in (Tensor, Module):
+    setattr(drawn, "draw_graph", draw_graph)  # noqa: B010  # minigrad itself never imports viz
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``viz.show``: a function or a Trace, shown in whatever way the place allows.
+"""``viz.show``: a function, a Trace, a Program or a static graph, shown in whatever way the place allows.
 
 After reading this file you know which form you get where: the widget in a running notebook, the iframe page elsewhere; both print as the
 text table in a terminal.
@@ -7,54 +7,92 @@ text table in a terminal.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from viz.hosting import kernel_runs
 from viz.page import Frame, iframe
+from viz.reading import check
+from viz.scale import too_large
+from viz.script import tell
 
 
-def show(f_or_trace: Any, *args: Any, mode: str = "both", step: int = 0, **options: Any) -> Any:
+def show(
+    f_or_trace: Any,
+    *args: Any,
+    mode: str = "both",
+    step: int = 0,
+    lang: str = "en",
+    views: Sequence[str] = (),
+    browser: bool = False,
+    **options: Any,
+) -> Any:
     """Show a Trace; or run a function on ``args`` under observation and show what happened.
 
     Args:
-        f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors.
-        args: the function's arguments: numbers, arrays or tensors.
+        f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors; or a :class:`minigrad.program.Program`, or nodes of a static
+            graph (one, or a list).
+        args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes what is fed, ``{variable: value}``.
         mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a function.
         step: where the stepper stands at first.
+        lang: language of the interface, "en" or "zh".
+        views: further views that are open at first, of :data:`viz.page.VIEWS`.
+        browser: outside of notebooks, write the page to a temporary file and open it in a web browser.
         options: passed on to :func:`minigrad.watch.trace_function`, such as ``tangents`` and ``title``.
 
     Returns:
         A :class:`viz.widget.Stepper` in a notebook with a running kernel where anywidget is installed, else a :class:`viz.page.Frame`.
+        In a script run by itself the page is also written to a temporary file, whose place is printed.
 
     Raises:
-        TypeError: the first argument is neither; or arguments were given for a Trace, which has its own.
+        TypeError: the first argument is none of these; or arguments were given for a Trace, which has its own.
+        What a Program or a static graph raises for inputs that do not fit.
         viz.reading.TraceError: the document is not a Trace.
     """
     if isinstance(f_or_trace, Mapping):
         if args or options:
             raise TypeError("show: a Trace was given, which holds its own inputs; give arguments only with a function")
-        return _best(f_or_trace, step)
+        return tell(_best(f_or_trace, step, lang, views), sys._getframe(1).f_globals, browser)
+    known = _traced(f_or_trace, args, options)
+    if known is not None:
+        return tell(_best(known, step, lang, views), sys._getframe(1).f_globals, browser)
     if not callable(f_or_trace):
         raise TypeError(
-            f"show: expected a function or a Trace, but got {type(f_or_trace).__name__}; for a Tensor, show the function that made it"
+            f"show: expected a function, a Trace, a Program or nodes of a static graph, but got {type(f_or_trace).__name__}; "
+            "for a Tensor, show the function that made it"
         )
     from minigrad.watch import trace_function
 
-    return _best(trace_function(f_or_trace, *args, mode=mode, **options), step)
+    shown = _best(trace_function(f_or_trace, *args, mode=mode, **options), step, lang, views)
+    return tell(shown, sys._getframe(1).f_globals, browser)
 
 
-def _best(trace: Mapping[str, Any], step: int) -> Any:
-    if _kernel_runs():
+def _traced(thing: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The Trace of one run of a Program, or of one evaluation of a static graph's nodes; None for anything else."""
+    from minigrad.graph import Node
+    from minigrad.program import Program
+
+    nodes = [thing] if isinstance(thing, Node) else thing if isinstance(thing, list | tuple) else []
+    symbols = bool(nodes) and all(isinstance(node, Node) for node in nodes)
+    if not symbols and not isinstance(thing, Program):
+        return None
+    if unknown := [name for name in options if name != "title"]:
+        raise TypeError(f"show: {unknown[0]}= is for a function, not for a {'static graph' if symbols else 'Program'}")
+    if not symbols:
+        return thing.as_trace(*args) | options
+    if len(args) > 1 or (args and not isinstance(args[0], Mapping)):
+        raise TypeError("show: nodes of a static graph take what is fed as one dict: viz.show(y, {x: 1.0})")
+    from viz.adapters import from_graph
+
+    return from_graph(nodes, *args, **options)
+
+
+def _best(trace: Mapping[str, Any], step: int, lang: str = "en", views: Sequence[str] = ()) -> Any:
+    check(trace)
+    if kernel_runs() and not too_large(trace):
         try:
             from viz.widget import Stepper
         except ModuleNotFoundError:
-            return iframe(trace, step)
-        return Stepper(trace, step)
-    return Frame(trace, step)
-
-
-def _kernel_runs() -> bool:
-    """Whether this process is a notebook's kernel. IPython is asked only if it is already at work, never imported for it."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
-    return getattr(shell, "kernel", None) is not None
+            return iframe(trace, step, lang, views)
+        return Stepper(trace, step, lang=lang, views=views)
+    return Frame(trace, step, lang, views)

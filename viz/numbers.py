@@ -1,8 +1,8 @@
 """How a number becomes text in every picture.
 
 After reading this file you know why 11.6520711… is shown as "11.65" in the graph, the table, the static SVG and the widget alike: one
-rule, four significant digits (six from a thousand on), written once here and once in ``static/stepper.js``; a browser test holds the two
-together.
+rule, four significant digits (six from a thousand on), written once here and once in ``static/viewer/numbers.js``; a browser test holds the
+two together.
 
 Values arrive in the Trace's form: a JSON number, ``true``/``false``, the words ``"nan"``, ``"inf"`` and ``"-inf"``, a complex pair
 ``{"re", "im"}``, or an array's summary ``{"shape", "dtype", "sample", "min", "max", "norm"}``.
@@ -14,6 +14,8 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
+
+from minigrad.trace.schema import LEVELS
 
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 
@@ -81,6 +83,43 @@ def inline(value: dict[str, Any], most: int = 4) -> str:
         return _nested(sample, shape) if size else f"[ ] {shape_text(shape)}".strip()
     head = ", ".join(short(v) for v in sample[:3])
     return f"{shape_text(shape)} [{head}, …]"
+
+
+def grid(value: Any) -> list[str]:
+    """A small matrix as one line of text for each row, its columns aligned: what a value card holds."""
+    shape = value["shape"]
+    cells = [short(v) for v in value["sample"]]
+    wide = [max(len(cells[i]) for i in range(j, len(cells), shape[1])) for j in range(shape[1])]
+    rows = (cells[i : i + shape[1]] for i in range(0, len(cells), shape[1]))
+    return ["  ".join(cell.rjust(w) for cell, w in zip(row, wide, strict=True)) for row in rows]
+
+
+def heat_of(value: Any) -> dict[str, Any] | None:
+    """The heat map of an array too large for a value card: as the Trace has it, or made of the elements if it holds all; None for others.
+
+    Form: ``{"shape": [rows, columns], "scale", "levels"}``, a level for each cell, 8 of them on either side of zero.
+    """
+    if not isinstance(value, dict) or "sample" not in value:
+        return None
+    if "heat" in value:
+        return dict(value["heat"])
+    sample, shape = value["sample"], value["shape"]
+    if not sample or len(sample) != math.prod(shape) or any(isinstance(v, dict) for v in sample):
+        return None
+    numbers = [float(v) for v in sample]
+    scale = max((abs(v) for v in numbers if math.isfinite(v)), default=0.0)
+    return {
+        "shape": [len(sample) // shape[-1], shape[-1]] if len(shape) > 1 else [1, len(sample)],
+        "scale": scale,
+        "levels": "".join(_level(v, scale) for v in numbers),
+    }
+
+
+def _level(v: float, scale: float) -> str:
+    if math.isnan(v):
+        return "n"
+    share = max(-1.0, min(1.0, v / scale)) if scale else 0.0
+    return LEVELS[8 + math.floor(8 * share + 0.5)]
 
 
 def brief(value: Any, most: int = 18) -> str:

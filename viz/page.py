@@ -9,26 +9,30 @@ that are not trusted, for readers without scripts, and for terminals.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import html
 import json
-import re
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.trace.replay import state_at
 from minigrad.trace.text import table
+from viz import scale
+from viz.bundle import compact, script, stylesheet
 from viz.layout import with_layout
 from viz.numbers import short
 from viz.reading import check, plain, runs, symbol_runs
 
-STATIC = Path(__file__).parent / "static"
-
 # Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports its height and asks for the theme.
 _START = """
-const viewer = mount(document.getElementById("minigrad"), JSON.parse(document.getElementById("trace").textContent), %(options)s);
+const held = document.getElementById("trace");
+async function unpacked(text) { // a large document is kept compressed
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+const shown = held.type === "application/json" ? JSON.parse(held.textContent) : await unpacked(held.textContent);
+const viewer = mount(document.getElementById("minigrad"), shown, %(options)s);
 document.addEventListener("keydown", (event) => { // a page just opened has no focus anywhere: its first key still counts
   if (event.target !== document.body || ![" ", "ArrowLeft", "ArrowRight"].includes(event.key)) return;
   if (!viewer.root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
@@ -39,7 +43,7 @@ if (window.parent !== window) {
   new ResizeObserver(tell).observe(document.documentElement);
   window.addEventListener("message", (event) => {
     if (event.source !== window.parent || event.data?.minigrad !== "theme") return;
-    viewer.root.dataset.theme = event.data.theme;
+    (viewer.theme ?? ((name) => { viewer.root.dataset.theme = name; }))(event.data.theme);
     document.documentElement.style.colorScheme = event.data.theme;
   });
   tell();
@@ -81,18 +85,6 @@ main { max-width: 1280px; margin: 0 auto; }
 """
 
 
-@cache
-def asset(name: str) -> str:
-    """The text of a file in ``viz/static``."""
-    return (STATIC / name).read_text(encoding="utf-8")
-
-
-@cache
-def compact(name: str) -> str:
-    """The same file without its indentation and its lines of comment: a tenth less in every page and every cell output."""
-    return re.sub(r"(?m)^\s+", "", re.sub(r"(?ms)^ *//[^\n]*$|^ */\*.*?\*/ *$", "", asset(name)))
-
-
 def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
@@ -103,47 +95,108 @@ def embed(document: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0) -> str:
+LARGE = 400_000
+"""Characters of JSON beyond which a page holds its document compressed: a tenth of the size, for a tenth of a second."""
+
+
+def _kept(document: Any) -> tuple[str, str]:
+    """A document as the type and the text of the script element that holds it."""
+    text = embed(document)
+    if len(text) <= LARGE:
+        return "application/json", text
+    return "application/gzip", base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+
+
+VIEWS = ("predict", "story", "algorithm", "orders", "jacobian", "cut", "memory", "arrays")
+"""The further views, as ``views=`` names them. Each opens where the Trace has what it needs; the reader opens and closes them too."""
+
+LANGUAGES = ("en", "zh")
+"""Languages of the interface; one table in ``static/viewer/texts.js`` holds every word."""
+
+
+def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> dict[str, Any]:
+    """The stepper's options, checked.
+
+    Raises:
+        ValueError: an unknown view or language.
+    """
+    unknown = [name for name in views if name not in VIEWS]
+    if unknown:
+        raise ValueError(f"there is no view {unknown[0]!r}; the views are {', '.join(VIEWS)}")
+    if lang not in LANGUAGES:
+        raise ValueError(f"there are no texts in {lang!r}; the languages are {', '.join(LANGUAGES)}")
+    return {"step": step} | ({"lang": lang} if lang != "en" else {}) | ({"views": list(views)} if views else {})
+
+
+def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> str:
     """A complete HTML document that shows the Trace in the stepper, and makes no network request.
 
     Args:
         trace: a ``minigrad.trace/1`` document; a layout is computed if it has none. It is not changed.
         title: the page's title; by default the Trace's own.
         step: where the stepper stands when the page opens (0: nothing computed yet).
+        lang: language of the interface, "en" or "zh".
+        views: further views that are open at first, of :data:`VIEWS`.
+
+    A Trace of more than :data:`viz.scale.FULL_DETAIL` nodes gives a page with an overview instead.
 
     Raises:
         viz.reading.TraceError: the document is not a Trace.
+        ValueError: an unknown view or language.
     """
-    return _document(trace, title, step, framed=False)
-
-
-def _document(trace: Mapping[str, Any], title: str | None, step: int, framed: bool) -> str:
+    options = options_of(step, lang, views)
+    check(trace)
+    if scale.too_large(trace):
+        return overview_page(trace, title)
     shown = with_layout(trace)
     if title is not None:
         shown["title"] = title
-    name = str(shown.get("title") or "evaluation trace")
-    page = {"padding": "5px" if framed else "16px", "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)"}
-    style = compact("stepper.css") + _PAGE_CSS % page
-    script = compact("stepper.js") + _START % {"options": embed({"step": step, "heading": not framed})}
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
+    return page(shown, str(shown.get("title") or "evaluation trace"), plain_table(shown), options, framed=False)
+
+
+def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed: bool) -> str:
+    """The HTML document around whatever the stepper's ``mount`` takes: a Trace, a pair or a grid of them."""
+    kind, document = _kept(shown)
+    around = {"padding": "5px" if framed else "16px", "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)"}
+    style = compact(stylesheet()) + _PAGE_CSS % around
+    program = compact(script()) + _START % {"options": embed({**options, "heading": not framed})}
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
     return f"""<!DOCTYPE html>
-<html lang="en">
+<html lang="{html.escape(str(options.get("lang", "en")))}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{html.escape(name)}</title>
+<title>{html.escape(title)}</title>
 <link rel="icon" href="data:,">
 <style>{style}</style>
 </head>
 <body>
-<main id="minigrad"><noscript>{plain_table(shown)}</noscript></main>
-<script type="application/json" id="trace">{embed(shown)}</script>
-<script type="module">{script}</script>
+<main id="minigrad"><noscript>{plain}</noscript></main>
+<script type="{kind}" id="trace">{document}</script>
+<script type="module">{program}</script>
 </body>
 </html>
 """
+
+
+def overview_page(trace: Mapping[str, Any], title: str | None = None) -> str:
+    """What stands in the stepper's place where the graph is too large for it: counts in plain tables, without any script."""
+    found = scale.overview(trace)
+    found = found if title is None else found._replace(title=title)
+    css = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
+    css += "table{margin:1rem 0}caption{font-weight:600;text-align:left}"
+    css += "th{text-align:left;font-weight:400}td{text-align:right;padding-left:2rem}"
+    policy = f"default-src 'none'; style-src {_hash(css)}; base-uri 'none'; form-action 'none'; img-src data:"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{html.escape(found.title)}</title>\n'
+        f'<link rel="icon" href="data:,">\n<style>{css}</style>\n</head>\n<body><main>{scale.as_html(found)}</main></body>\n</html>\n'
+    )
 
 
 def plain_table(trace: Mapping[str, Any]) -> str:
@@ -162,27 +215,27 @@ def plain_table(trace: Mapping[str, Any]) -> str:
 
 
 def text_table(trace: Mapping[str, Any]) -> str:
-    """The evaluation trace as plain text: what a terminal prints and a screen reader reads."""
+    """The evaluation trace as plain text: what a terminal prints and a screen reader reads (of a very large one, an overview)."""
+    if scale.too_large(trace):
+        return scale.as_text(scale.overview(trace))
     return table({"title": "", **trace}).rstrip()
 
 
 class Frame:
     """A Trace as a notebook's cell output that needs neither a widget nor a kernel. Show it by leaving it as a cell's last expression."""
 
-    def __init__(self, trace: Mapping[str, Any], step: int = 0):
-        self.trace = with_layout(check(trace))
+    def __init__(self, trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()):
+        self.options = options_of(step, lang, views)
+        self.trace = dict(trace) if scale.too_large(check(trace)) else with_layout(trace)
         self.step = step
 
     def _repr_html_(self) -> str:
-        page = html.escape(_document(self.trace, None, self.step, framed=True), quote=True)
-        name = html.escape("Stepper: " + str(self.trace.get("title") or "evaluation trace"), quote=True)
-        height = 330 + round(min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"])))))
-        return (
-            f'<div class="minigrad-output"><details open><summary>The trace as a plain table</summary>{plain_table(self.trace)}</details>'
-            f'<iframe class="minigrad-frame" sandbox="allow-scripts" title="{name}" width="100%" height="{height}" frameborder="0" '
-            f'srcdoc="{page}"></iframe>'
-            f"<script>{_HOST}</script></div>"
-        )
+        title = str(self.trace.get("title") or "evaluation trace")
+        if scale.too_large(self.trace):
+            return scale.as_html(scale.overview(self.trace))
+        plain = plain_table(self.trace)
+        tall = 330 + round(min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"])))))
+        return framed(self.trace, title, plain, self.options, tall)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -191,10 +244,27 @@ class Frame:
         return text_table(self.trace)
 
 
-def iframe(trace: Mapping[str, Any], step: int = 0) -> Frame:
+def framed(shown: Any, title: str, plain: str, options: Mapping[str, Any], height: int) -> str:
+    """A page in an iframe, behind a plain table: the HTML of a cell output."""
+    inside = page(shown, title, plain, options, framed=True)
+    return in_frame(inside, "Stepper: " + title, "The trace as a plain table", plain, height)
+
+
+def in_frame(document: str, title: str, summary: str, plain: str, height: int) -> str:
+    """A whole page in an iframe behind a plain table. The frame gets its page's height and the notebook's theme as soon as it is alive."""
+    inside, name = html.escape(document, quote=True), html.escape(title, quote=True)
+    return (
+        f'<div class="minigrad-output"><details open><summary>{summary}</summary>{plain}</details>'
+        f'<iframe class="minigrad-frame" sandbox="allow-scripts" title="{name}" width="100%" height="{height}" frameborder="0" '
+        f'srcdoc="{inside}"></iframe>'
+        f"<script>{_HOST}</script></div>"
+    )
+
+
+def iframe(trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> Frame:
     """The stepper for a notebook cell without widgets: an object whose rich form is a plain table followed by the page in an iframe.
 
     In a trusted notebook the table folds away as soon as the viewer is alive; in an untrusted one, where scripts and frames are removed,
     the table is what remains. The plain-text form is the text table.
     """
-    return Frame(trace, step)
+    return Frame(trace, step, lang, views)

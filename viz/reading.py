@@ -7,7 +7,7 @@ picture shows what the document says. The document is described in ``minigrad/de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.trace.schema import SCHEMA, TraceError
@@ -137,11 +137,16 @@ def heading_runs(node: Mapping[str, Any]) -> list[Run]:
     return [*head, Run(" = "), Run(str(node.get("op") or "…"))]
 
 
+def shape_label(shape: Sequence[int]) -> str:
+    """A shape as Python writes it, (3,) or (2, 3): a bare 3 would be read as a number."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
 def caption(node: Mapping[str, Any]) -> str:
     """The small second line of a card: the user's own name for the value, and the shape and dtype of an array."""
     label = plain(symbol_runs(node["label"]))
     name = str(node.get("name") or "")
     parts = [name if len(name) <= 22 else name[:21] + "…"] if name and name != label else []
     if node.get("shape"):
-        parts.append(f"{'×'.join(map(str, node['shape']))} {node.get('dtype', '')}".strip())
+        parts.append(f"{shape_label(node['shape'])} {node.get('dtype', '')}".strip())
     return " · ".join(parts)

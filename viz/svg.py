@@ -7,21 +7,31 @@ same colours, read from the stepper's stylesheet. In light and dark surroundings
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import escape
 from itertools import pairwise
 from typing import Any
 
 from minigrad.trace.replay import state_at
+from minigrad.trace.schema import LEVELS
+from viz import scale
+from viz.bundle import stylesheet
+from viz.grouping import grouped
 from viz.layout import measure, with_layout
-from viz.numbers import brief
-from viz.page import asset
-from viz.reading import Run, caption, column_of, heading_runs, plain, runs
+from viz.numbers import brief, heat_of, short
+from viz.reading import Run, caption, check, column_of, heading_runs, plain, runs, shape_label
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point
 ROUND = {"input": 15, "output": 15, "param": 15, "const": 2}
+STAGES = {"backward": 1, "first backward": 1, "jvp": 2, "second backward": 2, "third backward": 3}
+STAGE_DASH = ["", ' stroke-dasharray="7 3"', ' stroke-dasharray="2 3"', ' stroke-dasharray="9 3 2 3"']
+STAGE_NAMES = ("", "first backward", "second backward", "third backward")
+LEGEND = 22.0
+MATRIX = 8
+"""A Jacobian of up to so many rows and columns is written out under the graph."""
+MATRIX_ROW, MATRIX_CELL = 20.0, 92.0
 DASH = {"v": "", "d": ' stroke-dasharray="10 5"', "g": ' stroke-dasharray="0.1 6" stroke-linecap="round"'}
 ACCENT = {"d": '<circle cx="5" cy="-11.5" r="1.5" stroke="none"/>', "g": '<path d="M1.5 -11h7"/>'}
 
@@ -36,44 +46,136 @@ _STYLE = """
 @cache
 def palette() -> dict[str, tuple[str, str]]:
     """The stylesheet's colours as ``{name: (light, dark)}``."""
-    found = re.findall(r"--mg-([\w-]+):\s*light-dark\((#[0-9a-f]{6}),\s*(#[0-9a-f]{6})\)", asset("stepper.css"))
+    found = re.findall(r"--mg-([\w-]+):\s*light-dark\((#[0-9a-f]{6}),\s*(#[0-9a-f]{6})\)", stylesheet())
     return {name: (light, dark) for name, light, dark in found}
 
 
-def to_svg(trace: Mapping[str, Any], step: int | None = None) -> str:
+def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "auto") -> str:
     """The state after ``step`` steps as an SVG document (default: after the last step).
 
+    groups: Modules, and stretches of a large graph, as single boxes where the viewer shows them so at first ("auto"), "open", or "closed".
     What the step reads has a dashed outline, what it writes a bold one; its edges carry the pass's colour, dash and direction.
 
     Raises:
         viz.reading.TraceError: the document is not a Trace.
-        ValueError: there is no such step.
+        ValueError: there is no such step, or no such choice of groups; :class:`viz.scale.TooLarge` for a graph beyond full
+            detail, with an overview of it.
     """
-    shown = with_layout(trace)
+    check(trace)
+    if scale.too_large(trace):
+        raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace)))
+    shown = with_layout(grouped(trace, groups))
     steps = shown["steps"]
     at = len(steps) if step is None else step
     if not 0 <= at <= len(steps):
         raise ValueError(f"to_svg: step {step} does not exist; this Trace has the states 0 to {len(steps)}")
     current = steps[at - 1] if at > 0 else None
-    now = column_of(current) if current else ""
-    state = state_at(shown, at).cells
+    now = shown_column(shown, current)
+    then = state_at(shown, at)
+    state, unborn = then.cells, {node["id"] for node in shown["nodes"]} - then.born
     place = shown["layout"]
     lit = set(current["edges"]) if current else set()
     lines = _words(shown, current, at)
-    top = 22.0 * len(lines) + 14
+    legend = stages_of(shown)
+    top = 22.0 * len(lines) + 14 + (LEGEND if legend else 0)
     width = max(place["width"], 2 * MARGIN + max((measure.text_width(line) for line in lines), default=0.0))
     shift = round((width - place["width"]) / 2, 1)
 
-    picture = [_edge(place["edges"][e["id"]]["points"], now if e["id"] in lit else "") for e in _last(shown["edges"], lit)]
-    picture += [_card(node, place["nodes"][node["id"]], shown["columns"], state, current, now) for node in shown["nodes"]]
+    picture = [_wire(e, place["edges"][e["id"]]["points"], now if e["id"] in lit else "", unborn) for e in _last(shown["edges"], lit)]
+    picture += _shapes(shown)
+    picture += [
+        _card(node, place["nodes"][node["id"]], shown["columns"], state, current, now, unborn, freed=node["id"] in then.freed)
+        for node in shown["nodes"]
+    ]
+    picture += [
+        _pill(place["edges"][part["edge"]]["points"], "× " + brief(part["local"], 12), now)
+        for part in (current or {}).get("contribs") or []
+        if part.get("local") is not None
+    ]
+    matrix, high = _matrix(shown, then.entries, current)
     text = [f'<text x="{MARGIN}" y="{22 * (i + 1)}" class="math ink">{_tspans(line)}</text>' for i, line in enumerate(lines)]
+    text += _legend(legend, top - LEGEND + 4)
     title = escape(str(shown.get("title") or "evaluation trace"))
-    size = f'viewBox="0 0 {width:g} {place["height"] + top:g}" width="{width:g}" height="{place["height"] + top:g}"'
+    total = place["height"] + top + high
+    size = f'viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" class="mg-frame" font-family="system-ui, DejaVu Sans, sans-serif">'
         f"<title>{title}, step {at} of {len(steps)}</title><style>{_style()}</style>"
         f'<rect width="100%" height="100%" class="surface"/>{"".join(text)}'
-        f'<g transform="translate({shift:g} {top:g})">{"".join(picture)}</g></svg>\n'
+        f'<g transform="translate({shift:g} {top:g})">{"".join(picture)}</g>'
+        f'<g transform="translate({MARGIN:g} {top + place["height"]:g})">{matrix}</g></svg>\n'
+    )
+
+
+def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> str:
+    """The column that gives a step its colour; "" before the first one. A Program's Trace has no adjoints, so nothing there is purple."""
+    if step is None:
+        return ""
+    column, known = column_of(step), [c["key"] for c in trace["columns"]]
+    return column if column in known or not known else str(known[0])
+
+
+def stages_of(trace: Mapping[str, Any]) -> list[int]:
+    """The generations of derivatives that a Trace's own graph holds, the function itself (0) left out."""
+    return sorted({STAGES.get(node.get("stage", ""), 0) for node in trace["nodes"]} - {0})
+
+
+def matrix_of(trace: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
+    """Names of rows and columns of a Jacobian that is small enough to be written out."""
+    found = trace.get("jacobian")
+    small = found is not None and 0 < len(found["rows"]) <= MATRIX and 0 < len(found["columns"]) <= MATRIX
+    return (list(found["rows"]), list(found["columns"])) if found is not None and small else None
+
+
+def matrix_height(trace: Mapping[str, Any]) -> float:
+    """The room that the matrix takes below the graph."""
+    names = matrix_of(trace)
+    return 0.0 if names is None else MATRIX_ROW * (len(names[0]) + 1) + 18
+
+
+def _legend(stages: Sequence[int], y: float) -> list[str]:
+    """What the colours and dashes of further derivatives mean."""
+    out, x = [], MARGIN
+    for stage in stages:
+        box = f'<rect x="{x:g}" y="{y - 10:g}" width="22" height="12" rx="3" class="card c{stage}" stroke-width="1.6"{STAGE_DASH[stage]}/>'
+        name = STAGE_NAMES[stage]
+        out.append(f'{box}<text x="{x + 28:g}" y="{y:g}" class="soft" font-size="12">{name}</text>')
+        x += 46 + 7 * len(name)
+    return out
+
+
+def _matrix(trace: Mapping[str, Any], entries: Mapping[tuple[int, int], Any], step: Mapping[str, Any] | None) -> tuple[str, float]:
+    """The Jacobian as far as it is filled, and its height."""
+    names = matrix_of(trace)
+    if names is None:
+        return "", 0.0
+    rows, columns = names
+    new = {(row, column) for row, column, _ in (step or {}).get("entries", ())}
+    cells = [
+        f'<text x="{MATRIX_CELL * (j + 2) - 10:g}" y="{MATRIX_ROW:g}" class="math soft" text-anchor="end">∂/∂{escape(name)}</text>'
+        for j, name in enumerate(columns)
+    ]
+    for i, name in enumerate(rows):
+        y = MATRIX_ROW * (i + 2)
+        cells.append(f'<text x="0" y="{y:g}" class="math soft">{escape(name)}</text>')
+        for j in range(len(columns)):
+            x, known = MATRIX_CELL * (j + 1), entries.get((i, j))
+            fill = "tv sv" if (i, j) in new else "card"
+            cells.append(f'<rect x="{x:g}" y="{y - 15:g}" width="{MATRIX_CELL - 4:g}" height="{MATRIX_ROW - 1:g}" rx="3" class="{fill}"/>')
+            if known is not None:
+                cells.append(
+                    f'<text x="{x + MATRIX_CELL - 10:g}" y="{y:g}" class="value ink" text-anchor="end">{escape(short(known))}</text>'
+                )
+    return "".join(cells), matrix_height(trace)
+
+
+def _pill(points: Sequence[Sequence[float]], text: str, now: str) -> str:
+    """The local derivative on its edge: what the value that passes is multiplied by."""
+    (x0, y0), (x1, y1) = points[-2], points[-1]
+    x, y, wide = (x0 + x1) / 2, (y0 + y1) / 2, 7 * len(text) + 10
+    return (
+        f'<rect x="{x - wide / 2:g}" y="{y - 9:g}" width="{wide:g}" height="18" rx="9" class="s{now} pill" stroke-width="1.2"/>'
+        f'<text x="{x:g}" y="{y + 4:g}" class="f{now}" font-size="11" font-weight="700" text-anchor="middle">{escape(text)}</text>'
     )
 
 
@@ -86,10 +188,24 @@ def _style() -> str:
         out += f".wire{{stroke:{colour['wire']}}}.tip{{fill:{colour['wire']}}}"
         for key in "vdg":
             out += f".f{key}{{fill:{colour[key]}}}.s{key}{{stroke:{colour[key]}}}.t{key}{{fill:{colour[key + '-tint']}}}"
+        for stage in (1, 2, 3):
+            out += f".b{stage}{{stroke:{colour[f'b{stage}']}}}.p{stage}{{fill:{colour[f'b{stage}']}}}"
+            out += f".c{stage}{{fill:{colour[f'b{stage}-tint']};stroke:{colour[f'b{stage}']}}}"
+        out += f".pill{{fill:{colour['surface']}}}.pile{{fill:{colour['sunken']};stroke:{colour['ink']}}}"
+        out += f".kept{{fill:{colour['ink']};stroke:{colour['ink']}}}.gone{{fill:none;stroke:{colour['ink']}}}"
+        for level in range(len(LEVELS)):
+            end = colour["minus"] if level < 8 else colour["plus"]
+            out += f".h{level}{{fill:{blend(colour['zero'], end, abs(level - 8) / 8)}}}"
         return out
 
     sheet = _STYLE.format(light=rules(0), dark=rules(1)).strip()
-    return re.sub(r"\.([a-z]+)\{", r".mg-frame .\1{", sheet)  # in a page, the rules reach this picture only
+    return re.sub(r"\.([a-z]+\d*)\{", r".mg-frame .\1{", sheet)  # in a page, the rules reach this picture only
+
+
+def blend(a: str, b: str, share: float) -> str:
+    """The colour that lies a share of the way from a to b."""
+    parts = [(int(a[i : i + 2], 16), int(b[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(p + share * (q - p)):02x}" for p, q in parts)
 
 
 def _words(trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int) -> list[list[Run]]:
@@ -106,7 +222,7 @@ def _last(edges: Sequence[Mapping[str, Any]], lit: set[str]) -> list[Mapping[str
 
 
 def curve(points: Sequence[Sequence[float]]) -> str:
-    """Path data of a smooth curve that is level at its ends and monotone between its points; the same as ``curve`` in stepper.js.
+    """Path data of a smooth curve that is level at its ends and monotone between its points; the same as in static/viewer/cards.js.
 
     The slopes are those of F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic interpolation", SIAM J. Numer. Anal. 17 (1980),
     with the harmonic mean of F. N. Fritsch and J. Butland (1984).
@@ -133,6 +249,47 @@ def _edge(points: Sequence[Sequence[float]], now: str) -> str:
     return f'<path d="{curve(way)}" fill="none" class="s{now}" stroke-width="3"{DASH[now]}/><path d="{tip}" class="f{now}"/>'
 
 
+def _wire(edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, unborn: Set[str]) -> str:
+    drawn, stage = _edge(points, now), STAGES.get(edge.get("stage", ""), 0)
+    if stage and not now:
+        drawn = drawn.replace('class="wire" stroke-width="1.5"', f'class="b{stage}" stroke-width="1.5"{STAGE_DASH[stage]}')
+        drawn = drawn.replace('class="tip"', f'class="p{stage}"')
+    return f'<g opacity="0.13">{drawn}</g>' if {edge["src"], edge["dst"]} & unborn else drawn
+
+
+def _shapes(trace: Mapping[str, Any]) -> list[str]:
+    """The shape of what travels along the edges, once where several leave by the same way."""
+    shape = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
+    at: dict[tuple[float, float], str] = {}
+    for edge in trace["edges"]:
+        x, y = trace["layout"]["edges"][edge["id"]]["points"][0]
+        if edge.get("broadcast"):
+            at.setdefault((x, y), f"{shape_label(shape[edge['src']])} ⇒ {shape_label(shape[edge['dst']])}")
+        elif shape[edge["src"]]:
+            at.setdefault((x, y), shape_label(shape[edge["src"]]))
+    return [f'<text x="{x + 7:g}" y="{y - 5:g}" class="soft value" font-size="10.5">{text}</text>' for (x, y), text in at.items()]
+
+
+def hatching(wide: float, high: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Slanted lines over a card that leads to no output, each from end to end, from the card's corner."""
+    return [((max(0.0, d - high), min(d, high)), (min(d, wide), max(0.0, d - wide))) for d in range(8, int(wide + high), 8)]
+
+
+def _heat(heat: Mapping[str, Any], x: float, y: float, width: float, height: float) -> str:
+    """A heat map as one path for each level; cells of negative numbers are smaller squares, so that the sign shows without colour."""
+    rows, columns = heat["shape"]
+    tall = min(height / rows, 18.0)
+    wide = min(width / columns, 18.0, 4 * tall)
+    paths: dict[int, list[str]] = {}
+    for i, level in enumerate(heat["levels"]):
+        number = LEVELS.find(level)
+        inset = 0.18 if 0 <= number < 8 else 0.03
+        left, top = x + (i % columns + inset) * wide, y + (i // columns + inset) * tall
+        w, h = wide * (1 - 2 * inset), tall * (1 - 2 * inset)
+        paths.setdefault(number, []).append(f"M{left:.2f} {top:.2f}h{w:.2f}v{h:.2f}h{-w:.2f}z")
+    return "".join(f'<path d="{"".join(d)}" class="h{number}"/>' for number, d in sorted(paths.items()) if number >= 0)
+
+
 def _card(
     node: Mapping[str, Any],
     box: Mapping[str, float],
@@ -140,6 +297,8 @@ def _card(
     state: Mapping[tuple[str, str], Any],
     step: Mapping[str, Any] | None,
     now: str,
+    unborn: Set[str] = frozenset(),
+    freed: bool = False,
 ) -> str:
     x0, y0 = box["x"] - box["w"] / 2, box["y"] - box["h"] / 2
     name, corner, small = node["id"], ROUND.get(node.get("kind", ""), 7), caption(node)
@@ -153,33 +312,59 @@ def _card(
         )
 
     thick = {"input": 1.6, "output": 2.8}.get(node.get("kind", ""), 1.4)
-    out = [rim(0, f'class="card{" edge" if thick != 1.4 else ""}" stroke-width="{thick}"')]
+    stage = STAGES.get(node.get("stage", ""), 0)
+    look = f"card{f' c{stage}' if stage else ''}{' edge' if thick != 1.4 and not stage else ''}"
+    out = [rim(0, f'class="{look}" stroke-width="{thick}"')]
+    pile = node.get("kind") == "group"
+    if pile:
+        under = rim(0, 'class="pile" stroke-width="1"')
+        out = [f'<g transform="translate({by} {by})">{under}</g>' for by in (6, 3)] + [rim(0, 'class="card edge" stroke-width="1.6"')]
     if written:
         out.append(rim(0, f'class="t{now} s{now}" stroke-width="3.4"'))
         if step and step.get("phase") == "accumulate":
             out.append(rim(4, f'fill="none" class="s{now}" stroke-width="1.6"'))
     elif read:
-        out[0] = rim(0, f'class="card s{now}" stroke-width="2.2" stroke-dasharray="6 4"')
-    out.append(f'<text x="{box["x"]:g}" y="{y0 + 20:g}" class="math ink" text-anchor="middle">{_tspans(heading_runs(node))}</text>')
+        out[-1] = rim(0, f'class="{f"card c{stage}" if stage else "card"} s{now}" stroke-width="2.2" stroke-dasharray="6 4"')
+    struck = ' text-decoration="line-through"' if node.get("dangling") else ""
+    if pile:
+        words = f'class="ink" font-size="14" font-weight="600" text-anchor="middle">{escape(str(node["label"]["base"]))}'
+        out.append(f'<text x="{box["x"]:g}" y="{y0 + 20:g}" {words}</text>')
+    else:
+        words = f'class="math ink" text-anchor="middle"{struck}>{_tspans(heading_runs(node))}'
+        out.append(f'<text x="{box["x"]:g}" y="{y0 + 20:g}" {words}</text>')
+    if node.get("saved"):
+        out.append(f'<rect x="{x0 + box["w"] - 14:g}" y="{y0 - 4:g}" width="8" height="8" class="{"gone" if freed else "kept"}"/>')
     if small:
         at = f'x="{box["x"]:g}" y="{y0 + measure.HEAD + 7:g}"'
         out.append(f'<text {at} class="soft" font-size="10.5" text-anchor="middle">{escape(small)}</text>')
     body = y0 + measure.HEAD + (measure.CAPTION if small else 0)
     if columns:
         out.append(f'<path d="M{x0 + 1:g} {body - 1:g}h{box["w"] - 2:g}" class="rule" stroke-width="1"/>')
+    out += [
+        f'<path d="M{x0 + 4 + 4 * i:g} {y0 + 6:g}v{box["h"] - 12:g}" class="b{stage}" stroke-width="2"/>' for i in range(stage)
+    ]  # as many stripes as derivatives were taken
+    if node.get("dangling"):
+        lines = "".join(f"M{x0 + x:g} {y0 + y:g}L{x0 + u:g} {y0 + v:g}" for (x, y), (u, v) in hatching(box["w"], box["h"]))
+        out.append(f'<path d="{lines}" class="wire" stroke-width="1.2" opacity="0.55"/>')
+    shape, tall = node.get("shape") or [], measure.row_height(node.get("shape") or [])
     for i, column in enumerate(columns):
-        key, y = column["key"], body + 14 + i * measure.ROW
+        key, y = column["key"], body + 14 + i * tall
         out.append(
             f'<g transform="translate({x0 + measure.SIDE:g} {y:g})" class="f{key} s{key}" stroke-width="0">'
             f'<text class="math" font-style="italic" font-size="15">v</text><g stroke-width="1.3">{ACCENT.get(key, "")}</g></g>'
         )
         if (name, key) in state:
             weight = ' font-weight="700"' if key in written else ""
-            value = escape(brief(state[name, key]))
-            out.append(
-                f'<text x="{x0 + box["w"] - measure.SIDE:g}" y="{y:g}" class="value f{key}" text-anchor="end"{weight}>{value}</text>'
-            )
-    return f"<g><title>{escape(plain(heading_runs(node)))}</title>{''.join(out)}</g>"
+            right = x0 + box["w"] - measure.SIDE
+            for j, line in enumerate(measure.lines_of(state[name, key], shape)):
+                text = escape(line.replace(" ", "\u00a0"))
+                at = f'x="{right:g}" y="{y + j * measure.LINE:g}"'
+                out.append(f'<text {at} class="value f{key}" text-anchor="end"{weight}>{text}</text>')
+            heat = heat_of(state[name, key]) if measure.kind_of(shape) == "heat" else None
+            if heat:
+                out.append(_heat(heat, x0 + measure.SIDE, y + 6, box["w"] - 2 * measure.SIDE, measure.HEAT - 5))
+    ghost = ' opacity="0.13"' if name in unborn else ""
+    return f"<g{ghost}><title>{escape(plain(heading_runs(node)))}</title>{''.join(out)}</g>"
 
 
 def _tspans(pieces: Sequence[Run]) -> str:

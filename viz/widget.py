@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from viz.bundle import script, stylesheet
 from viz.layout import with_layout
-from viz.page import STATIC, Frame, text_table
+from viz.page import Frame, options_of, text_table
+from viz.reading import check
+from viz.scale import TooLarge, as_text, overview, too_large
 
 try:
     import anywidget
@@ -32,34 +35,55 @@ class Stepper(anywidget.AnyWidget):
     Attributes:
         trace: the document shown. Assigning another one shows that, from its start.
         step: the number of steps done; changes when the reader moves, and moves the reader when assigned.
+        answers: what the reader answered in predict mode, a list of ``{"step", "node", "column", "answer", "correct"}`` (step: index of
+            the Trace's step, from 0; of an array also ``"asked"``: ``"shape"``, or an element's index). The grader reads it.
+        views: the further views that are open at first. lang: the interface's language.
 
     Raises:
         viz.reading.TraceError: the document is not a Trace.
         traitlets.TraitError: a step that does not exist.
+        ValueError: an unknown view or language; :class:`viz.scale.TooLarge` for a graph beyond full detail.
     """
 
-    _esm = STATIC / "stepper.js"
-    _css = STATIC / "stepper.css"
+    _esm = script()
+    _css = stylesheet()
 
     trace = traitlets.Dict().tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
+    lang = traitlets.Unicode("en").tag(sync=True)
+    views = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    answers = traitlets.List(traitlets.Dict()).tag(sync=True)
+    ranges = traitlets.List(traitlets.Dict()).tag(sync=True)
+    inputs = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, trace: Any, step: int = 0, **options: Any):
-        super().__init__(trace=with_layout(trace), **options)
+    def __init__(self, trace: Any, step: int = 0, lang: str = "en", views: Any = (), **options: Any):
+        options_of(step, lang, views)
+        super().__init__(trace=self._shown(trace), lang=lang, views=list(views), **options)
         self.step = step
+
+    def _shown(self, trace: Any) -> dict[str, Any]:
+        if too_large(check(trace)):
+            raise TooLarge("Stepper: " + as_text(overview(trace)))
+        return with_layout(trace)
+
+    def _length(self) -> int:
+        return len(self.trace.get("steps", []))
 
     @traitlets.validate("trace")
     def _with_layout(self, proposal: Any) -> dict[str, Any]:
-        return with_layout(proposal["value"])
+        return self._shown(proposal["value"])
 
     @traitlets.observe("trace")
+    def _changed(self, change: Any) -> None:
+        self._from_the_start(change)
+
     def _from_the_start(self, change: Any) -> None:
         if change["old"] is not traitlets.Undefined:
             self.step = 0
 
     @traitlets.validate("step")
     def _exists(self, proposal: Any) -> int:
-        step, last = proposal["value"], len(self.trace.get("steps", []))
+        step, last = proposal["value"], self._length()
         if not 0 <= step <= last:
             raise traitlets.TraitError(f"step {step} does not exist: this Trace has the states 0 to {last}")
         return int(step)
@@ -73,4 +97,65 @@ class Stepper(anywidget.AnyWidget):
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         if not data:
             return bundle
-        return {**data, "text/plain": repr(self), "text/html": Frame(self.trace, self.step)._repr_html_()}, metadata
+        return {**data, "text/plain": repr(self), "text/html": self._static()}, metadata
+
+    def _static(self) -> str:
+        return Frame(self.trace, self.step, self.lang, self.views)._repr_html_()
+
+
+class Sliders(Stepper):
+    """A stepper whose function is traced again whenever an input is dragged. Made by :func:`viz.sliders`.
+
+    Attributes:
+        inputs: the values at present; assigning others traces anew.
+        ranges: name, least, greatest and first value of each.
+    """
+
+    def __init__(self, trace_at: Any, moving: Any, **options: Any):
+        self._trace_at = trace_at
+        start = {name: span[2] for name, span in moving.items()}
+        ranges = [{"name": name, "min": low, "max": high, "value": value} for name, (low, high, value) in moving.items()]
+        super().__init__(trace_at(start), ranges=ranges, inputs=start, **options)
+        self.observe(self._again, "inputs")
+
+    def _again(self, change: Any) -> None:
+        self.trace = self._trace_at(change["new"])
+
+    def _from_the_start(self, change: Any) -> None:
+        """The reader stays at the same step of the new Trace, as far as it has one."""
+        if change["old"] is not traitlets.Undefined:
+            self.step = min(self.step, self._length())
+
+
+class Pair(Stepper):
+    """Two Traces on one clock, as a widget. Made by :func:`viz.compare` in a notebook."""
+
+    def __init__(self, comparison: Any):
+        self._comparison = comparison
+        options = comparison.options
+        super().__init__(comparison.document, options["step"], options.get("lang", "en"), options.get("views", []))
+
+    @property
+    def divergence(self) -> Any:
+        """The first difference, or None."""
+        return self._comparison.divergence
+
+    def to_html(self) -> str:
+        """The self-contained page."""
+        return str(self._comparison.to_html())
+
+    def save(self, path: Any) -> Any:
+        """Write the page to a file; returns its path."""
+        return self._comparison.save(path)
+
+    def _shown(self, trace: Any) -> dict[str, Any]:
+        return dict(trace)
+
+    def _length(self) -> int:
+        return len(self.trace["first"]["steps"])
+
+    def __repr__(self) -> str:
+        return repr(self._comparison)
+
+    def _static(self) -> str:
+        return str(self._comparison._repr_html_())

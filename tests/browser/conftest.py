@@ -22,15 +22,6 @@ from typing import Any
 import pytest
 
 TOKEN = "course"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|file|about):")
 
 
@@ -54,9 +45,13 @@ class Lab:
     port: int
     folder: Path
 
-    def open(self, page: Any, notebook: str) -> None:
-        """Shows a notebook in a clean workspace and waits until its kernel can take orders; earlier ones would be lost without a word."""
-        page.goto(f"http://127.0.0.1:{self.port}/lab/tree/{notebook}?token={TOKEN}&reset")
+    def open(self, page: Any, notebook: str, app: str = "lab") -> None:
+        """Shows a notebook in a clean workspace and waits until its kernel can take orders; earlier ones would be lost without a word.
+
+        app: "lab" (JupyterLab) or "notebook" (Notebook 7, which the same server offers).
+        """
+        path = f"lab/tree/{notebook}?token={TOKEN}&reset" if app == "lab" else f"notebooks/{notebook}?token={TOKEN}"
+        page.goto(f"http://127.0.0.1:{self.port}/{path}")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         page.wait_for_function(
             """() => {
@@ -160,17 +155,6 @@ def _wait_until_up(server: subprocess.Popen, port: int, log: Path) -> None:
     server.kill()
     server.wait()
     pytest.fail(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-4000:]}")
-
-
-@pytest.fixture(scope="session")
-def chromium(chromium_path) -> Iterator[Any]:
-    """Headless Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hand_tracer import trace
 from trace_samples import SEED_CODE, all_samples, chain
 
 import viz
+from viz.bundle import script
 from viz.numbers import brief, short
-from viz.page import asset
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -433,7 +433,7 @@ def test_hostile_texts_stay_texts(show, visit):
 )
 def test_a_malformed_trace_gives_a_message_in_place_of_the_viewer(visit, tmp_path, change, says):
     path = tmp_path / "page.html"
-    path.write_text(f"<main id=el></main><script type=module>{asset('stepper.js')}\nwindow.mount = mount;</script>", encoding="utf-8")
+    path.write_text(f"<main id=el></main><script type=module>{script()}\nwindow.mount = mount;</script>", encoding="utf-8")
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.mount")
     made = viz.layout.with_layout(all_samples()["seed"])
@@ -447,7 +447,7 @@ def test_a_malformed_trace_gives_a_message_in_place_of_the_viewer(visit, tmp_pat
 
 def test_without_a_layout_the_table_still_works(visit, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(f"<main id=el></main><script type=module>{asset('stepper.js')}\nwindow.mount = mount;</script>", encoding="utf-8")
+    path.write_text(f"<main id=el></main><script type=module>{script()}\nwindow.mount = mount;</script>", encoding="utf-8")
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.mount")
     visit.page.evaluate("t => mount(document.getElementById('el'), t, { step: 23 })", all_samples()["seed"])
@@ -458,7 +458,7 @@ def test_without_a_layout_the_table_still_works(visit, tmp_path):
 
 def test_numbers_look_the_same_in_python_and_in_the_browser(visit, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(f"<script type=module>{asset('stepper.js')}\nwindow.both = [short, brief];</script>", encoding="utf-8")
+    path.write_text(f"<script type=module>{script()}\nwindow.both = [short, brief];</script>", encoding="utf-8")
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.both")
     rng = random.Random(11)

@@ -1,4 +1,4 @@
-"""The viewer as its readers meet it: lesson 1 in JupyterLab, a widget beside the notebook's own keys, and a page opened from a file."""
+"""The viewer as its readers meet it: the lesson on both modes in JupyterLab, beside the notebook's own keys, and a page from a file."""
 
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,9 @@ def in_each_theme(page: Any):
         yield
 
 
-def test_lesson_1_can_be_stepped_through_by_keyboard_in_jupyterlab(course, visit, axe):
+def test_the_lesson_on_both_modes_can_be_stepped_through_by_keyboard_in_jupyterlab(course, visit, axe):
     page = visit.page
-    (lesson,) = (path.name for path in course.folder.glob("01_*.ipynb"))
+    (lesson,) = (path.name for path in course.folder.glob("*_forward_and_reverse_mode.ipynb"))
     course.open(page, lesson)
     course.run_all(page)
     found = []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from viz.page import asset
+from viz.bundle import stylesheet
 from viz.svg import palette
 
 SIDES = {"light": 0, "dark": 1}
@@ -14,9 +14,14 @@ TEXT = [
     *[(pass_, other) for pass_ in "vdg" for other in ("v-tint", "d-tint", "g-tint")],  # a written card holds the values of all passes
     *[("on", pass_) for pass_ in "vdg"],  # ink on the chip of the pass at work
     *[("ink", f"{pass_}-tint") for pass_ in "vdg"],
+    *[(ink, f"b{n}-tint") for n in (1, 2, 3) for ink in ("ink", "soft", "v", "d", "g")],  # cards of a derivative's own graph
+    *[(f"b{n}", "sunken") for n in (1, 2, 3)],  # their names in the graph's head
+    ("ink", "zero"), ("ink", "g-tint"),
     ("ink", "mark"), ("surface", "ink"), ("on", "focus"), ("ink", "line"), ("soft", "v-tint"), ("soft", "d-tint"), ("soft", "g-tint"),
 ]  # fmt: skip
 LINES = [("wire", "surface"), ("wire", "raised"), ("focus", "surface"), ("focus", "sunken"), *[(p, "surface") for p in "vdg"]]
+LINES += [(f"b{n}", ground) for n in (1, 2, 3) for ground in ("surface", f"b{n}-tint")]
+LINES += [("plus", "zero"), ("minus", "zero")]  # the ends of a heat map against its middle
 
 
 def luminance(colour):
@@ -50,7 +55,7 @@ def test_lines_can_be_seen(side, line, ground):
 
 
 def test_every_colour_has_a_light_and_a_dark_form_in_one_place():
-    sheet = asset("stepper.css")
+    sheet = stylesheet()
     first_block = sheet[: sheet.index("}")]
     assert len(palette()) == len(re.findall(r"light-dark\(#", first_block)) == len(re.findall(r"light-dark\(#", sheet)) >= 15
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b", sheet[sheet.index("}") :]), "a colour stands outside the table"
@@ -62,7 +67,7 @@ def test_the_passes_have_the_agreed_colours():
 
 def test_hue_never_stands_alone():
     """Each pass has its own dash, and nothing marks it by colour only."""
-    sheet = asset("stepper.css")
+    sheet = stylesheet()
     dashes = {p: re.search(rf'data-now="{p}"\] \{{[^}}]*?(--mg-dash: ([^;]+))?; \}}', sheet)[2] for p in "vdg"}
     assert len(set(dashes.values())) == 3
     assert "stroke-dasharray: 6 4" in re.search(r"\.mg-node\.mg-read \.mg-card \{[^}]*\}", sheet)[0]

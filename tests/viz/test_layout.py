@@ -172,7 +172,7 @@ def test_the_users_names_never_reach_graphviz():
 
 def test_which_engine_is_chosen(monkeypatch):
     monkeypatch.setattr(graphviz_, "available", lambda: True)
-    assert [_choose("auto", n) for n in (1, 60, 61, 500, 501)] == ["pure", "pure", "dot", "dot", "pure"]
+    assert [_choose("auto", n) for n in (1, 60, 61, 150, 151)] == ["pure", "pure", "dot", "dot", "pure"]
     monkeypatch.setattr(graphviz_, "available", lambda: False)
     monkeypatch.setattr(wasi, "available", lambda: True)
     assert _choose("auto", 61) == "wasi"

@@ -15,12 +15,13 @@ import pytest
 from trace_samples import HOSTILE, all_samples
 
 import viz
+from viz import bundle
+from viz.bundle import compact, parts, script, stylesheet
 from viz.layout import measure
-from viz.page import asset, compact, embed, plain_table, text_table
+from viz.page import embed, plain_table, text_table
 from viz.reading import TraceError
 
 SVG = "{http://www.w3.org/2000/svg}"
-STEPPER = Path(viz.__file__).parent / "static" / "stepper.js"
 
 
 class Elements(HTMLParser):
@@ -56,7 +57,9 @@ def test_the_page_asks_nobody_for_anything(name):
     assert {tag for tag, _, _ in elements.found} & {"img", "iframe", "object", "embed", "base", "form"} == set()
     assert [attrs["href"] for attrs, _ in elements.all("link")] == ["data:,"]
     assert all("src" not in attrs for _, attrs, _ in elements.found)
-    assert "@import" not in page and "url(" not in page and not re.search(r"\bimport\s*[({\"']|\bfetch\(|XMLHttpRequest", page)
+    assert (
+        "@import" not in page and not re.search(r"url\((?!#)", page) and not re.search(r"\bimport\s*[({\"']|\bfetch\(|XMLHttpRequest", page)
+    )
 
 
 @pytest.mark.parametrize("name", ["seed", "hostile"])
@@ -160,6 +163,44 @@ def test_every_colour_class_of_a_still_is_in_its_stylesheet():
         assert used and {name for name in used if f".{name}{{" not in sheet} == set()
 
 
+def test_the_still_shows_generations_ghosts_and_what_dangles():
+    import minigrad as mg
+    from minigrad.watch import trace_function
+
+    def slope(x):
+        (g,) = mg.autograd.grad(mg.sin(x) * x, x, create_graph=True)
+        return g
+
+    sample = trace_function(slope, 0.5)
+    later = [n["id"] for n in sample["nodes"] if n["stage"] != "primal"]
+    for k, ghosts in ((0, len(later)), (len(sample["steps"]), 0)):
+        picture = ET.fromstring(viz.to_svg(sample, k))
+        cards = [g for g in picture.iter(SVG + "g") if g.find(SVG + "title") is not None]
+        assert sum(g.get("opacity") is not None for g in cards) == ghosts
+        assert sum(len([p for p in g.iter(SVG + "path") if p.get("class") == "b1"]) for g in cards) == len(later), "one stripe each"
+        hatched = [g.find(SVG + "title").text for g in cards if any(p.get("class") == "wire" for p in g.iter(SVG + "path"))]
+        assert hatched == ["v2 = v1 · x"]
+
+
+def test_the_still_shows_small_arrays_in_full_and_large_ones_as_heat_maps():
+    from minigrad.watch import trace_function
+
+    small = trace_function(lambda x, b: (x + b).sum(), [[1.5, -20.0], [3.0, 4.0]], [1.0, 2.0], mode="primal")
+    written = [t.replace("\u00a0", " ") for t in texts(ET.fromstring(viz.to_svg(small)))]
+    assert {"1.5  −20", "  3    4", "(2, 2)", "(2,) ⇒ (2, 2)", "(2, 2) float64"} <= set(written)
+    large = trace_function(lambda x: x.sum(), [[float(i - j) for i in range(9)] for j in range(6)], mode="primal")
+    picture = ET.fromstring(viz.to_svg(large))
+    levels = {
+        p.get("class"): len(p.get("d").split("z")) - 1 for p in picture.iter(SVG + "path") if re.fullmatch(r"h\d+", p.get("class", ""))
+    }
+    written = [t.replace("\u00a0", " ") for t in texts(picture)]
+    assert sum(levels.values()) == 54 and "−5 … 8" in written and levels["h8"] == 6
+    width = {p.get("class"): float(re.search(r"h([\d.]+)", p.get("d"))[1]) for p in picture.iter(SVG + "path") if p.get("class") in levels}
+    assert max(w for c, w in width.items() if int(c[1:]) < 8) < min(w for c, w in width.items() if int(c[1:]) >= 8), (
+        "the sign without colour"
+    )
+
+
 def test_adjoint_edges_point_backwards():
     sample = all_samples()["seed"]
     shown = viz.layout.with_layout(sample)
@@ -179,26 +220,43 @@ def test_a_step_that_does_not_exist_is_refused():
 
 
 def test_python_and_javascript_draw_with_the_same_measures():
-    script = asset("stepper.js")
+    code = script()
     for name in ("HEAD", "CAPTION", "ROW", "SIDE"):
-        assert int(re.search(rf"\b{name} = (\d+)[,;]", script)[1]) == getattr(measure, name)
+        assert int(re.search(rf"\b{name} = (\d+)[,;]", code)[1]) == getattr(measure, name)
 
 
-@pytest.mark.parametrize("name", ["stepper.js", "stepper.css"])
-def test_a_page_holds_the_same_code_with_less_white(name):
+@pytest.mark.parametrize("whole", [script(), stylesheet()], ids=["script", "stylesheet"])
+def test_a_page_holds_the_same_code_with_less_white(whole):
     """What is left out is indentation, empty lines and lines of comment; no text literal spans lines, so none can be touched."""
-    assert all(line.count("`") % 2 == 0 for line in asset("stepper.js").splitlines())
-    lines = re.sub(r"(?s)/\*\*?.*?\*/", "", asset(name)).splitlines()
+    assert all(line.count("`") % 2 == 0 for line in script().splitlines())
+    lines = re.sub(r"(?s)/\*\*?.*?\*/", "", whole).splitlines()
     code = [line.strip() for line in lines if line.strip() and not line.strip().startswith("//")]
-    kept = [line.strip() for line in re.sub(r"(?s)/\*.*?\*/", "", compact(name)).splitlines() if line.strip()]
-    assert kept == code and len(compact(name)) < 0.97 * len(asset(name))
+    kept = [line.strip() for line in re.sub(r"(?s)/\*.*?\*/", "", compact(whole)).splitlines() if line.strip()]
+    assert kept == code and len(compact(whole)) < 0.97 * len(whole)
 
 
-def test_the_stepper_imports_nothing_and_writes_no_markup():
-    script = STEPPER.read_text()
-    assert not re.search(r"^\s*import\b|\bimport\(|\brequire\(", script, re.M)
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", re.sub(r"//.*", "", script))
-    assert re.search(r"^export default \{ render \};", script, re.M)
+def test_the_viewer_imports_nothing_and_writes_no_markup():
+    assert not re.search(r"^\s*import\b|\bimport\(|\brequire\(", script(), re.M)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", re.sub(r"//.*", "", script()))
+    assert re.search(r"^export default \{ render \};", script(), re.M)
+
+
+def test_the_parts_are_modules_that_are_all_used_and_share_no_name():
+    """Each part may be read and loaded by itself; joined, each comes after those that it imports, and no two declare the same name."""
+    folder = bundle.STATIC / "viewer"
+    assert set(parts()) == set(folder.rglob("*.js"))
+    declared = [n for p in parts() for n in re.findall(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", p.read_text(), re.M)]
+    assert len(declared) == len(set(declared)), sorted(n for n in set(declared) if declared.count(n) > 1)
+    for i, part in enumerate(parts()):
+        names = re.findall(r'from "(\./[^"]+|\.\./[^"]+)"', part.read_text())
+        assert all((part.parent / n).resolve() in parts()[:i] for n in names), part.name
+
+
+def test_parts_in_a_circle_are_refused(tmp_path):
+    for name, other in (("a", "b"), ("b", "a")):
+        (tmp_path / f"{name}.js").write_text(f'import {{ x }} from "./{other}.js";\n')
+    with pytest.raises(ValueError, match=r"a\.js → b\.js → a\.js"):
+        parts(tmp_path / "a.js")
 
 
 # ---- the widget, and which form is shown
@@ -264,7 +322,7 @@ def test_show_runs_a_function_under_observation():
 
 def test_in_a_kernel_show_returns_the_widget(monkeypatch):
     pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
-    monkeypatch.setattr("viz.display._kernel_runs", lambda: True)
+    monkeypatch.setattr("viz.display.kernel_runs", lambda: True)
     stepper = viz.show(all_samples()["seed"], step=5)
     assert isinstance(stepper, viz.Stepper) and stepper.step == 5
     stepper.close()

@@ -65,7 +65,7 @@ def test_the_head_and_the_small_line_of_a_card():
     assert plain(heading_runs(node)) == "v2 = sin v1" and caption(node) == ""
     assert plain(heading_runs({**node, "expr": [sym, {"t": "op", "text": "+"}] * 9})) == "v2 = sin", "too long to be spelled out"
     assert plain(heading_runs({**node, "expr": []})) == "v2"
-    assert caption({**node, "name": "hidden", "shape": [2, 3], "dtype": "float32"}) == "hidden · 2×3 float32"
+    assert caption({**node, "name": "hidden", "shape": [2, 3], "dtype": "float32"}) == "hidden · (2, 3) float32"
     assert caption({**node, "name": "v2"}) == "", "a name that the label shows already is not repeated"
     assert caption({**node, "name": "n" * 30}) == "n" * 21 + "…"
 

@@ -15,7 +15,7 @@ from viz.layout.measure import boxes
 from viz.reading import check
 
 SMALL = 60  # up to here our own layout is at its best, and needs nothing
-LARGE = 500  # beyond here Graphviz takes seconds (quadratic and worse on nodes with many edges), our own layout does not
+LARGE = 150  # beyond here the viewer opens grouped, and Graphviz takes up to seconds, our own layout does not
 
 FLOATING = frozenset({"const", "param", "seed"})
 """Kinds of source that need not stand with the inputs: they are put just before their first use."""
@@ -29,7 +29,7 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
     Args:
         trace: a ``minigrad.trace/1`` document.
         engine: ``"pure"`` (our own layered layout), ``"dot"`` (the Graphviz program, through the graphviz package), ``"wasi"`` (Graphviz as
-            WebAssembly), or ``"auto"``: pure up to 60 nodes and beyond 500, in between dot or wasi where one is installed.
+            WebAssembly), or ``"auto"``: pure up to 60 nodes and beyond 150, in between dot or wasi where one is installed.
 
     Returns:
         ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y], ...]}}}`` in pixels, x and y of a node

@@ -7,18 +7,21 @@ serif heading (the viewer squeezes a heading that a very wide font makes too lon
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viz.numbers import brief
+from viz.numbers import brief, grid, short
 from viz.reading import Run, caption, heading_runs
 
-# The card's anatomy in pixels. static/stepper.js draws with the same constants; a test compares them.
+# The card's anatomy in pixels. static/viewer/cards.js draws with the same constants; a test compares them.
 HEAD = 30  # the line "v1 = ln x1"
 CAPTION = 14  # the small line with name, shape and dtype, where there is one
 ROW = 18  # one line for each column
 PAD = 8  # below the last row
 SIDE = 12  # left and right of everything
+LINE = 15  # one row of a small matrix
+HEAT = 24  # the heat map under the value of a large array
 SYMBOL = 22  # v, v̇ or v̄ in front of the value
 
 HEAD_FONT = 16.0
@@ -40,18 +43,42 @@ def text_width(runs: list[Run], font: float = HEAD_FONT) -> float:
     return width
 
 
+def kind_of(shape: Sequence[int]) -> str:
+    """How an array stands in a card: "line" (a number, a short vector), "grid" (all elements of a small matrix) or "heat" (a summary)."""
+    size = math.prod(shape)
+    if size <= 1 or (len(shape) == 1 and size <= 4):
+        return "line"
+    return "grid" if len(shape) == 2 and max(shape) <= 4 else "heat"
+
+
+def row_height(shape: Sequence[int]) -> int:
+    """The height of one column's row in the card of a node of this shape."""
+    kind = kind_of(shape)
+    return ROW if kind == "line" else shape[0] * LINE + 5 if kind == "grid" else ROW + HEAT
+
+
+def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
+    """The text of a value in a card: one line, or one for each row of a small matrix."""
+    fits = kind_of(shape) == "grid" and isinstance(value, dict) and list(value.get("shape", [])) == list(shape)
+    if fits:
+        return grid(value)
+    ranged = kind_of(shape) == "heat" and isinstance(value, dict) and "min" in value
+    return [f"{short(value['min'])} … {short(value['max'])}" if ranged else brief(value)]
+
+
 def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """``{node id: (width, height)}`` in pixels, wide enough for every value that the node holds at any step."""
     widest: dict[str, int] = {}
+    shapes = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
     for step in trace["steps"]:
         for node, _column, value in step["writes"]:
-            widest[node] = max(widest.get(node, 0), len(brief(value)))
+            widest[node] = max(widest.get(node, 0), *(len(line) for line in lines_of(value, shapes[node])))
     out: dict[str, tuple[float, float]] = {}
     for node in trace["nodes"]:
         small = caption(node)
         heading = text_width(heading_runs(node))
         values = SYMBOL + widest.get(node["id"], 0) * VALUE_FONT * MONOSPACE
         width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, len(small) * CAPTION_FONT * 0.56 + 2 * SIDE)
-        height = HEAD + (CAPTION if small else 0) + len(trace["columns"]) * ROW + PAD
+        height = HEAD + (CAPTION if small else 0) + len(trace["columns"]) * row_height(shapes[node["id"]]) + PAD
         out[node["id"]] = (float(round(width)), float(height))
     return out

@@ -1,0 +1,575 @@
+"""The further views in a real browser, from files without a server: what each shows at every step, and what the reader does with it."""
+
+import copy
+import itertools
+import math
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
+
+from trace_samples import all_samples, chain
+
+import minigrad as mg
+import viz
+from minigrad.trace.replay import cut_sums, state_at
+from minigrad.watch import trace_function
+from viz.jacobian import jacobian_trace
+from viz.numbers import short
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+class Block(mg.nn.Module):
+    def __init__(self):
+        self.linear = mg.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.linear(x).tanh()
+
+
+class Tower(mg.nn.Module):
+    def __init__(self):
+        self.blocks = [Block() for _ in range(3)]
+        self.head = mg.nn.Linear(3, 1)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+@pytest.fixture(scope="module")
+def tower():
+    mg.manual_seed(3)
+    model = Tower()
+    return trace_function(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], mode="reverse")
+
+
+@pytest.fixture
+def show(visit, tmp_path):
+    """A function that opens a Trace's page, or the text of one, and returns the viewer (the first, where there are several)."""
+
+    def go(what, **options):
+        path = tmp_path / "page.html"
+        path.write_text(what if isinstance(what, str) else viz.to_html(what, **options), encoding="utf-8")
+        visit.page.goto(path.as_uri())
+        viewer = visit.page.locator("section.mg-root").first
+        viewer.wait_for()
+        return viewer
+
+    yield go
+    visit.assert_clean()
+
+
+def to(viewer, k):
+    viewer.locator(".mg-bar .mg-slider").fill(str(k))
+
+
+def step_of(viewer):
+    return int(viewer.locator(".mg-counter").first.inner_text().split("/")[0])
+
+
+def view(viewer, name):
+    return viewer.locator(f"[data-view='{name}']")
+
+
+# ---- the shelf
+
+
+def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
+    viewer = show(trace_function(f, 2.0, 5.0), views=["cut"])
+    assert viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)") == ["cut"]
+    viewer.get_by_label("View", exact=True).click()
+    names = viewer.locator(".mg-popup label").all_inner_texts()
+    assert "Memory lens" in names and "Jacobian matrix" not in names and "Arrays of this step" not in names, "only what the Trace can show"
+    viewer.get_by_role("checkbox", name="The reverse-mode algorithm").check()
+    viewer.get_by_role("checkbox", name="Every step so far").check()
+    opened = viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)")
+    assert opened == ["story", "algorithm", "cut"], "always in the same order"
+    viewer.get_by_role("button", name="Close: Cut lens").click()
+    assert visit.page.evaluate("document.activeElement.tagName") == "SECTION", "the focus is not lost"
+    viewer.get_by_label("View", exact=True).click()
+    assert not viewer.get_by_role("checkbox", name="Cut lens").is_checked() and view(viewer, "cut").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_any_view(show, visit, axe, tower, scheme):
+    visit.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for trace, views in (
+        (trace_function(f, 2.0, 5.0), ["predict", "story", "algorithm", "orders", "cut", "memory"]),
+        (tower, ["arrays", "memory", "algorithm"]),
+        (jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0), []),
+    ):
+        show(trace, views=views, step=len(trace["steps"]) - 2)
+        axe(visit.page, "html")
+
+
+@pytest.mark.parametrize("name", ["seed", "arrays", "deep", "naninf", "hostile", "constants", "identity"])
+def test_every_view_of_every_sample_survives_every_step(show, visit, name):
+    sample = all_samples()[name]
+    viewer = show(sample, views=["story", "algorithm", "orders", "cut", "memory", "arrays"])
+    for k in [*range(0, len(sample["steps"]) + 1, 3), len(sample["steps"]), 0]:
+        to(viewer, k)
+        assert step_of(viewer) == k
+
+
+def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, visit, tower):
+    for width in (320, 700, 1100):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        for trace in (trace_function(f, 2.0, 5.0), tower):
+            viewer = show(trace, views=["predict", "story", "algorithm", "orders", "cut", "memory", "arrays"])
+            for k in (0, 20, len(trace["steps"])):
+                to(viewer, k)
+                assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"at {width} px"
+
+
+# ---- explain, algorithm, cut, orders
+
+
+def test_the_story_tells_every_step_and_leads_back_to_it(show):
+    trace = trace_function(f, 2.0, 5.0)
+    viewer = show(trace, views=["story"], step=23)
+    assert view(viewer, "story").locator(".mg-saying").all_inner_texts() == [s["say"] for s in trace["steps"]]
+    assert view(viewer, "story").locator("math").count() >= 23
+    view(viewer, "story").locator("li").nth(6).get_by_role("button").click()
+    assert step_of(viewer) == 7 and view(viewer, "story").locator("li").count() == 7
+
+
+def test_the_algorithm_shows_line_dictionary_and_graph_of_the_same_step(show, visit):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer = show(trace, views=["algorithm"])
+    panel = view(viewer, "algorithm")
+    assert "has not begun" in panel.inner_text() and panel.locator(".mg-bnode:not(.mg-off)").count() == 0
+    edges = {e["id"]: e for e in trace["edges"]}
+    expected = {}
+    for k, step in enumerate(trace["steps"], 1):
+        to(viewer, k)
+        if step["writes"][0][1] != "g":
+            continue
+        products = [c["product"] for c in step.get("contribs", [])] or [step["writes"][0][2]]
+        expected.setdefault(step["node"], []).extend(products)
+        rows = panel.locator(".mg-dictionary tbody tr")
+        found = {r.get_attribute("data-node"): r.locator(".mg-part").all_inner_texts() for r in rows.all()}
+        assert found == {node: [short(p) for p in parts] for node, parts in expected.items()}
+        assert panel.locator(".mg-bnode:not(.mg-off)").count() == len(expected), "the backward graph grows with the dictionary"
+        lit = panel.locator(".mg-line.mg-current code").all_inner_texts()
+        assert lit[0].startswith("grad ←") if step["phase"] == "seed" else any("append part" in line for line in lit)
+        if step["edges"]:
+            assert panel.locator(".mg-edge.mg-lit").count() == 1
+            assert edges[step["edges"][0]]["dst"] in panel.locator(".mg-sumup").inner_text()
+    assert "return" in panel.locator(".mg-line.mg-current code").last.inner_text()
+
+
+def test_the_cut_carries_the_same_sum_wherever_it_is(show, visit):
+    trace = trace_function(f, 2.0, 5.0)
+    viewer = show(trace, views=["cut"], step=23)
+    panel, sums = view(viewer, "cut"), cut_sums(trace)
+    slider = panel.get_by_role("slider")
+    assert int(slider.get_attribute("max")) - int(slider.get_attribute("min")) + 1 == len(sums) == 6
+    for i, expected in enumerate(sums):
+        slider.fill(str(int(slider.get_attribute("min")) + i))
+        assert f"the sum is {short(expected)}, as at every cut" in panel.locator(".mg-sumup").inner_text()
+    slider.fill("4")
+    crossing = viewer.locator(".mg-graph .mg-cut").count()
+    order = [n["id"] for n in trace["nodes"]]
+    assert crossing == sum(order.index(e["src"]) < 4 <= order.index(e["dst"]) for e in trace["edges"])
+    slider.focus()
+    visit.page.keyboard.press("ArrowRight")
+    assert slider.input_value() == "5" and step_of(viewer) == 23, "its keys move the cut, not the clock"
+    to(viewer, 10)
+    assert "Not everything" in panel.locator(".mg-sumup").inner_text()
+    view(viewer, "cut").get_by_role("button", name="Close").click()
+    assert viewer.locator(".mg-cut, .mg-before").count() == 0
+
+
+def test_a_broken_engine_is_seen_at_the_cut(show):
+    trace = copy.deepcopy(trace_function(f, 2.0, 5.0))
+    for step in trace["steps"]:
+        for c in step.get("contribs", []):
+            if step["phase"] == "adjoint" and c["edge"] == "e5":
+                c["product"] *= -1
+    viewer = show(trace, views=["cut"], step=23)
+    panel = view(viewer, "cut")
+    told = []
+    for at in range(2, 8):
+        panel.get_by_role("slider").fill(str(at))
+        told.append("disagree" in panel.locator(".mg-sumup").inner_text())
+    assert any(told) and not told[-1]
+
+
+def test_any_legal_order_gives_the_adjoints_and_an_illegal_pick_is_refused_with_what_it_lacks(show, visit):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer = show(trace, views=["orders"])
+    panel = view(viewer, "orders")
+    pick = lambda name: panel.locator(f".mg-pick[data-node='{name}']").click()
+    pick("v2")
+    assert "lacks a contribution, v3 → v2" in panel.locator(".mg-sumup").inner_text() and panel.locator(".mg-done").count() == 0
+    for name in ("v5", "v4", "v3", "v2", "v1"):  # not the engine's own order
+        pick(name)
+    assert "same adjoints" in panel.locator(".mg-sumup").inner_text()
+    sums = {r.get_attribute("data-node"): r.locator("td.mg-num").inner_text() for r in panel.locator("tbody tr").all()}
+    end = state_at(trace, len(trace["steps"])).cells
+    assert sums == {node: short(end[node, "g"]) for node in sums} and {"x1", "x2"} <= set(sums)
+    pick("v5")
+    assert "already" in panel.locator(".mg-sumup").inner_text()
+    panel.get_by_role("button", name="Start over").click()
+    assert panel.locator(".mg-done").count() == 0
+    panel.locator(".mg-pick[data-node='v5']").focus()
+    visit.page.keyboard.press("Enter")
+    assert panel.locator(".mg-done").count() == 1, "by keyboard too"
+
+
+# ---- predict
+
+
+def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
+    viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"])
+    panel, page = view(viewer, "predict"), visit.page
+    viewer.get_by_role("button", name="Last").click()
+    assert step_of(viewer) == 2, "the inputs are given; the first computed value is asked"
+    assert "value of v1" in panel.inner_text() and viewer.locator("tr[data-node='v1'] td[data-col='v']").inner_text() == ""
+    assert "0.6931" not in viewer.inner_text()
+    field = panel.get_by_label("Your answer")
+    for text, told in (("nonsense", "is not a number"), ("0,69", "Right: 0.6931")):
+        field.fill(text)
+        page.keyboard.press("Enter")
+        assert told in panel.locator(".mg-sumup").inner_text()
+    assert step_of(viewer) == 3
+    field.fill("20/2")
+    panel.get_by_role("button", name="Check").click()
+    assert "Right: 10" in panel.locator(".mg-sumup").inner_text()
+    field.fill("7")
+    page.keyboard.press("Enter")
+    assert "You wrote 7; it is 10.69" in panel.locator(".mg-sumup").inner_text()
+    panel.get_by_role("button", name="Show me").click()
+    assert "2 of 4 right" in panel.inner_text()
+    panel.locator("summary").click()
+    assert panel.locator(".mg-log li").count() == 4
+    saved = panel.get_by_role("link", name="Download").get_attribute("href")
+    assert "%22correct%22%3Afalse" in saved and saved.startswith("data:application/json,")
+    viewer.get_by_role("button", name="First").click()
+    viewer.get_by_role("button", name="Last").click()
+    assert step_of(viewer) == 6, "what was answered is not asked again"
+    field.focus()
+    page.keyboard.type("1e-3 ?")
+    assert step_of(viewer) == 6 and viewer.locator(".mg-help").is_hidden(), "keys typed into the answer are no commands"
+
+
+def test_an_answer_that_forgets_to_accumulate_is_told_so(show, visit):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    (first, *_) = [k for k, s in enumerate(trace["steps"], 1) if s["phase"] == "accumulate"]
+    viewer = show(trace, views=["predict"], step=first - 1)
+    panel = view(viewer, "predict")
+    assert "A further contribution arrives" in panel.inner_text()
+    panel.get_by_label("Your answer").fill(str(trace["steps"][first - 1]["contribs"][0]["product"]))
+    visit.page.keyboard.press("Enter")
+    assert "is the new contribution alone" in panel.locator(".mg-sumup").inner_text() and step_of(viewer) == first
+
+
+# ---- growing graphs, memory
+
+
+def test_a_graph_grows_without_moving_and_marks_its_generations(show, visit):
+    def second(x):
+        y = mg.sin(x) * x
+        (g,) = mg.autograd.grad(y, x, create_graph=True)
+        return g
+
+    trace = trace_function(second, 0.5)
+    viewer = show(trace)
+    later = {n["id"] for n in trace["nodes"] if n["stage"] == "backward"}
+    ghosts = lambda: set(viewer.locator(".mg-node.mg-unborn").evaluate_all("all => all.map(e => e.dataset.node)"))
+    places = lambda: viewer.locator(".mg-node").evaluate_all("all => all.map(e => [e.dataset.node, e.getBBox().x, e.getBBox().y])")
+    assert later and ghosts() == later
+    before, count = places(), []
+    for k in range(len(trace["steps"]) + 1):
+        to(viewer, k)
+        count.append(len(ghosts()))
+        born = {n for s in trace["steps"][:k] for n in s.get("add", [])}
+        assert ghosts() == later - born
+    assert places() == before and sorted(count, reverse=True) == count and count[-1] == 0
+    style = lambda s, n: visit.page.evaluate("([s, n]) => getComputedStyle(document.querySelector(s))[n]", [s, n])
+    assert style(".mg-edge.mg-stage-1:not(.mg-lit) .mg-wire", "strokeDasharray") != style(
+        ".mg-edge.mg-stage-0:not(.mg-lit) .mg-wire", "strokeDasharray"
+    )
+    assert viewer.locator(".mg-node.mg-stage-1 .mg-stripe").count() == len(later)
+    dangling = [n["id"] for n in trace["nodes"] if n.get("dangling")]
+    assert dangling == ["v2"], "the function's own result is not used by its derivative"
+    assert viewer.locator(".mg-node.mg-dangling .mg-hatch").count() == 1
+    assert "dangling" in viewer.locator(".mg-node[data-node='v2']").get_attribute("aria-label")
+
+
+def test_three_backward_generations_have_three_looks(show, visit):
+    trace = copy.deepcopy(all_samples()["reverse"])
+    for node, stage in zip(trace["nodes"][2:], ("first backward", "second backward", "third backward"), strict=False):
+        node["stage"] = stage
+    for edge in trace["edges"]:
+        edge["stage"] = next(n["stage"] for n in trace["nodes"] if n["id"] == edge["dst"])
+    viewer = show(trace)
+    looks = visit.page.evaluate(
+        """() => [1, 2, 3].map(i => [getComputedStyle(document.querySelector(`.mg-edge.mg-stage-${i} .mg-wire`)).strokeDasharray,
+            document.querySelectorAll(`.mg-node.mg-stage-${i} .mg-stripe`).length])"""
+    )
+    assert len({dash for dash, _ in looks}) == 3 and [n for _, n in looks] == [1, 2, 3]
+    assert viewer.locator("figcaption").first.inner_text().count("backward") == 3
+
+
+def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer = show(trace, views=["memory"])
+    panel = view(viewer, "memory")
+    held, reads = [], {}
+    for k, step in enumerate([None, *trace["steps"]]):
+        to(viewer, k)
+        text = panel.locator(".mg-sumup").inner_text()
+        held.append(int(re.search(r"pass: (\d+) B", text)[1]))
+        if step and step.get("uses"):
+            assert f"This step reads {', '.join(step['uses'])}" in text
+            reads[k] = step["uses"]
+        if step and step.get("free"):
+            assert f"Let go: what {', '.join(step['free'])} kept" in text
+    assert held[0] == held[-1] == 0 and max(held) == 16, "ln keeps x1, the product both, sin x2: two numbers of 8 bytes"
+    assert sorted(map(tuple, reads.values())) == [("x1",), ("x1",), ("x2",), ("x2",)]
+    kept = viewer.locator(".mg-graph .mg-kept").count()
+    assert kept == sum(bool(n.get("saved")) for n in trace["nodes"]) and viewer.locator(".mg-node.mg-freed").count() == kept
+
+
+# ---- arrays, groups, scale
+
+
+def test_arrays_stand_in_cards_and_their_shapes_on_edges(show):
+    trace = trace_function(lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3], mode="reverse")
+    viewer = show(trace, views=["arrays"], step=len(trace["steps"]))
+    card = viewer.locator(".mg-node[data-node='x']")
+    assert card.locator(".mg-caption").text_content() == "(2, 3) float64", "not a number followed by a word"
+    assert [t.replace("\u00a0", " ").split() for t in card.locator(".mg-value").first.locator("tspan").all_text_contents()] == [
+        ["1", "−2", "3"],
+        ["4", "5", "−6"],
+    ]
+    notes = viewer.locator(".mg-shape").all_text_contents()
+    assert "(3,) ⇒ (2, 3)" in notes and "(2, 3)" in notes
+    k = next(k for k, s in enumerate(trace["steps"], 1) if s["writes"][0][:2] == ["b", "g"])
+    to(viewer, k)
+    assert "summed" in viewer.locator(".mg-label").all_text_contents()
+    assert "(2, 3) ⇒ (3,)" in view(viewer, "arrays").inner_text()
+    assert view(viewer, "arrays").locator(".mg-elements td").count() == 3 + 6
+
+
+def test_a_large_array_is_a_heat_map_of_its_elements(show, visit):
+    values = [[math.sin(i * 40 + j) for j in range(40)] for i in range(30)]
+    values[0][0] = math.nan
+    trace = trace_function(lambda x: (x * 2.0).sum(), values, mode="primal")
+    heat = trace["steps"][0]["writes"][0][2]["heat"]
+    assert heat["shape"] == [10, 20] and heat["levels"][0] == "n"
+    viewer = show(trace, views=["arrays"], step=1)
+    assert viewer.locator(".mg-node[data-node='x'] .mg-heat path").count() > 8
+    assert "200 of 1200 elements" in view(viewer, "arrays").inner_text()
+    sizes = visit.page.evaluate(
+        "() => ['.mg-h1', '.mg-h15'].map(s => Number(document.querySelector('.mg-inside ' + s).getAttribute('d').match(/h([\\d.]+)/)[1]))"
+    )
+    assert sizes[0] < sizes[1], "negative cells are smaller: the sign shows without colour"
+
+
+def test_modules_are_boxes_that_open_and_close_and_repeated_blocks_are_folded(show, visit, tower):
+    viewer, page = show(tower), visit.page
+    labels = lambda: viewer.locator(".mg-group .mg-group-name").all_text_contents()
+    assert labels() == ["▸ blocks.0 … blocks.2", "▸ head"], "the model itself is open, its three blocks are one box"
+    box = viewer.locator(".mg-group").first
+    assert "3 × ·" in box.locator(".mg-caption").text_content() and box.get_attribute("aria-expanded") == "false"
+    last = len(tower["steps"])
+    to(viewer, last)
+    box.click()
+    assert labels() == ["▸ blocks.0", "▸ blocks.1", "▸ blocks.2", "▸ head"]
+    viewer.locator(".mg-group").first.focus()
+    page.keyboard.press("Enter")
+    assert "▸ linear" in labels()
+    assert page.evaluate("document.activeElement.closest('.mg-graph') !== null"), "the focus stays in the graph"
+    assert step_of(viewer) == last, "opening does not move the clock"
+    viewer.get_by_role("button", name="Open all").click()
+    assert labels() == [] and viewer.locator(".mg-node").count() == len(tower["nodes"])
+    state = state_at(tower, last).cells
+    for node in tower["nodes"]:
+        cell = viewer.locator(f"tr[data-node='{node['id']}'] td[data-col='v']")
+        assert cell.inner_text() and cell.count() == ((node["id"], "v") in state)
+    viewer.get_by_role("button", name="Close all").click()
+    assert labels() == ["▸ Tower"]
+    viewer.locator("tr.mg-grouprow button").click()
+    assert "▸ head" in labels(), "from the table as well"
+
+
+def test_branches_side_by_side_are_no_repetition(show):
+    class Fork(mg.nn.Module):
+        def __init__(self):
+            self.left, self.right = mg.nn.Linear(2, 2), mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            y = x.exp()
+            return mg.cat((self.left(y), self.right(y))).sum()
+
+    viewer = show(trace_function(Fork(), [1.0, 2.0], mode="primal"))
+    labels = viewer.locator(".mg-group .mg-group-name").all_text_contents()
+    assert labels == ["▸ left", "▸ right"], "one box for both would hide the fork"
+
+
+def test_every_step_lights_the_box_that_holds_it(show, tower):
+    viewer = show(tower)
+    inside = viewer.locator(".mg-graph")
+    for k in range(1, len(tower["steps"]) + 1, 4):
+        to(viewer, k)
+        assert inside.locator(".mg-node.mg-write").count() == 1 and viewer.locator("tr.mg-active").count() == 1
+
+
+def test_opened_boxes_never_overlap_and_all_edges_run_on(show, visit, tower):
+    viewer = show(tower)
+    for _ in range(4):
+        boxes = visit.page.evaluate(
+            """() => [...document.querySelectorAll(".mg-graph .mg-node")].map(n => { const c = n.querySelector(".mg-card:not(.mg-pile)");
+                return ["x", "y", "width", "height"].map(a => Number(c.getAttribute(a))); })"""
+        )
+        for i, (x, y, w, h) in enumerate(boxes):
+            for x2, y2, w2, h2 in boxes[:i]:
+                assert x + w < x2 or x2 + w2 < x or y + h < y2 or y2 + h2 < y
+        groups = viewer.locator(".mg-group")
+        if not groups.count():
+            break
+        groups.first.click()
+
+
+def test_two_thousand_nodes_open_grouped_and_stay_usable(show, visit):
+    trace = chain(2000)
+    viewer = show(trace)
+    assert viewer.locator(".mg-node").count() < 60 and viewer.locator(".mg-group").count() > 20
+    viewer.locator(".mg-group").nth(3).click()
+    assert viewer.locator(".mg-node").count() < 120
+    to(viewer, 4321)
+    took = visit.page.evaluate(
+        """() => { const start = performance.now();
+            for (let i = 0; i < 10; i++) document.querySelector(".mg-btn-next").click();
+            return (performance.now() - start) / 10; }"""
+    )
+    assert step_of(viewer) == 4331 and took < 200, f"a step takes {took:.0f} ms"
+
+
+def test_zoom_by_keys_and_by_two_fingers(show, visit):
+    viewer, page = show(all_samples()["seed"]), visit.page
+    width = lambda: viewer.locator(".mg-svg").bounding_box()["width"]
+    viewer.locator(".mg-bar .mg-slider").focus()
+    before = width()
+    page.keyboard.press("+")
+    assert width() > before
+    page.keyboard.press("0")
+    assert width() == pytest.approx(before, abs=1)
+    pinch = """() => { const g = document.querySelector(".mg-graph");
+        const at = (id, x) => ({ pointerId: id, pointerType: "touch", clientX: x, clientY: 300, bubbles: true });
+        const send = (type, id, x) => g.dispatchEvent(new PointerEvent(type, at(id, x)));
+        send("pointerdown", 1, 200); send("pointerdown", 2, 300); send("pointermove", 2, 350);
+        send("pointerup", 1, 200); send("pointerup", 2, 350); }"""
+    page.evaluate(pinch)
+    assert width() == pytest.approx(before * 1.5, rel=0.02)
+
+
+# ---- the Jacobian, two Traces, sliders, languages
+
+
+def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
+    trace = jacobian_trace(lambda a, b, c: (mg.log(a) + a * b, mg.sin(b) * c), 2.0, 5.0, 0.5)
+    truth = [[0.5 + 5.0, 2.0, 0.0], [0.0, 0.5 * math.cos(5.0), math.sin(5.0)]]
+    viewer = show(trace)
+    panel = view(viewer, "jacobian")
+    filled = []
+    read = lambda table: [[c.inner_text() for c in row.locator("td.mg-entry").all()] for row in table.locator("tbody tr").all()]
+    for k in range(0, len(trace["steps"]) + 1):
+        to(viewer, k)
+        tables = [read(t) for t in panel.locator("table").all()]
+        filled.append([sum(c != "" for row in t for c in row) for t in tables])
+        for t in tables:
+            assert all(c in ("", short(truth[i][j])) for i, row in enumerate(t) for j, c in enumerate(row)), f"step {k}"
+    assert (
+        filled[0] == [0, 0]
+        and filled[-1] == [6, 6]
+        and all(a <= b for p, q in itertools.pairwise(filled) for a, b in zip(p, q, strict=True))
+    )
+    counts = panel.locator(".mg-sumup").all_inner_texts()
+    assert counts[0].startswith("Pass 3 of 3") and counts[1].startswith("Pass 2 of 2")
+    products = [int(re.search(r"(\d+) of \1 products", c)[1]) for c in counts]
+    assert products[1] < products[0], "two outputs and three inputs: reverse mode needs fewer products"
+
+
+def test_two_traces_move_together_and_the_first_difference_is_marked(show, visit):
+    reference = trace_function(f, 2.0, 5.0)
+    wrong = copy.deepcopy(reference)
+    for step in wrong["steps"]:
+        if step["phase"] == "accumulate":
+            step["writes"][0][2] = step["contribs"][0]["product"]
+    shown = viz.compare(reference, wrong, names=("reference", "mine"))
+    viewer = show(shown.to_html())
+    page = visit.page
+    assert "they must be added" in page.locator(".mg-strip").inner_text()
+    page.get_by_role("button", name="Go to the first difference").click()
+    both = [page.locator("section.mg-root").nth(i) for i in range(2)]
+    assert [step_of(v) for v in both] == [shown.divergence.step + 1] * 2
+    assert [v.locator("td.mg-differs").inner_text() for v in both] == ["1.716", "2"]
+    both[1].get_by_role("button", name="Back").click()
+    assert step_of(both[0]) == shown.divergence.step
+    viewer.locator(".mg-bar .mg-slider").focus()
+    page.keyboard.press("Home")
+    assert step_of(both[1]) == 0
+
+
+def test_traces_that_agree_say_so(show, visit):
+    trace = trace_function(f, 2.0, 5.0)
+    show(viz.compare(trace, trace).to_html())
+    assert "agree in every value" in visit.page.locator(".mg-strip").inner_text()
+
+
+def test_sliders_move_through_a_grid_held_in_the_page(show, visit):
+    grid = viz.sliders(f, x1=(1, 3), x2=(0, 5, 5), points=3, live=False)
+    viewer = show(grid.to_html())
+    page = visit.page
+    viewer.get_by_role("button", name="Last").click()
+    assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "5.5"
+    page.get_by_role("slider", name="x1").fill("0")
+    viewer = page.locator("section.mg-root").first
+    assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "6" and step_of(viewer) == 23
+    assert page.locator(".mg-slid").first.inner_text() == "1"
+    page.get_by_role("slider", name="x2").focus()
+    page.keyboard.press("ArrowLeft")
+    viewer = page.locator("section.mg-root").first
+    assert viewer.locator("tr[data-node='x2'] td[data-col='v']").inner_text() == "2.5"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "x2", "the slider keeps the focus"
+    assert viewer.locator("tr[data-node='x2'] td[data-col='g']").inner_text() == short(1 - math.cos(2.5))
+
+
+def test_the_interface_speaks_chinese(show, visit, axe):
+    trace = trace_function(f, 2.0, 5.0)
+    viewer = show(trace, lang="zh", step=22, views=["predict", "algorithm", "cut"])
+    text = viewer.inner_text()
+    assert "求值轨迹" in viewer.get_attribute("aria-label") and "切割透镜" in text and "反向模式算法" in text
+    assert viewer.get_attribute("lang") == visit.page.locator("html").get_attribute("lang") == "zh"
+    assert viewer.locator(".mg-say").inner_text() == "向 x2 再传回 2，与原有的相加；它的伴随现在是 1.716。"
+    left = re.findall(r"(?:Graph|Explanation|Step|adjoint|tangent|value)\b", text)
+    assert left == [], "no English word of the interface is left"
+    axe(visit.page, "html")
+
+
+def test_every_text_has_a_chinese_counterpart(visit, tmp_path):
+    path = tmp_path / "page.html"
+    from viz.bundle import script
+
+    path.write_text(f"<script type=module>{script()}\nwindow.texts = TEXTS;</script>", encoding="utf-8")
+    visit.page.goto(path.as_uri())
+    visit.page.wait_for_function("() => !!window.texts")
+    texts = visit.page.evaluate("texts")
+    blanks = lambda text: set(re.findall(r"\{\w+\}", text))
+    assert set(texts["en"]) - set(texts["zh"]) <= {"counter", "gridValue", "columns"}
+    for name, text in texts["zh"].items():
+        if name in texts["en"] and name != "ordersTaken":
+            assert blanks(text) == blanks(texts["en"][name]), name

@@ -1,0 +1,180 @@
+"""Every view as a live widget, in JupyterLab and in Notebook 7: one notebook shows them all; each is stepped, scrubbed, opened, answered.
+
+The kernel takes part where it should: it reads the answers, traces again when an input is dragged, and moves the clock.
+"""
+
+import nbformat
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+
+CELLS = {
+    "all": """
+import copy
+import minigrad as mg, viz
+from minigrad.watch import trace_function
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+stepper = viz.show(f, 2.0, 5.0, views=["story", "algorithm", "orders", "cut", "memory"])
+stepper""",
+    "predict": """
+asked = viz.show(f, 2.0, 5.0, mode="reverse", views=["predict"])
+asked""",
+    "groups": """
+class Block(mg.nn.Module):
+    def __init__(self):
+        self.linear = mg.nn.Linear(3, 3)
+    def forward(self, x):
+        return self.linear(x).tanh()
+class Tower(mg.nn.Module):
+    def __init__(self):
+        self.blocks = [Block() for _ in range(3)]
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+model = Tower()
+grouped = viz.show(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0]], mode="reverse", views=["arrays", "memory"])
+grouped""",
+    "growing": """
+def slope(x):
+    (g,) = mg.autograd.grad(mg.sin(x) * x, x, create_graph=True)
+    return g
+growing = viz.show(slope, 0.5)
+growing""",
+    "jacobian": """
+matrix = viz.jacobian(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
+matrix""",
+    "compare": """
+right = trace_function(f, 2.0, 5.0)
+wrong = copy.deepcopy(right)
+for step in wrong["steps"]:
+    if step["phase"] == "accumulate":
+        step["writes"][0][2] = step["contribs"][0]["product"]
+viz.compare(right, wrong, names=("reference", "mine"))""",
+    "sliders": """
+dragged = viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))
+dragged""",
+}
+OWN = {
+    "lab": set(),
+    "notebook": {"Cannot read properties of undefined (reading 'schema')", "Command 'filebrowser:open-path' not registered."},
+}
+"""Errors that the application itself writes into the console as it opens any notebook, an empty one too."""
+NUMBER = {name: i for i, name in enumerate(CELLS)}
+
+
+@pytest.fixture(scope="module")
+def views_lab(start_lab, tmp_path_factory):
+    """`minigrad lab` on one notebook that shows every view."""
+    lessons = tmp_path_factory.mktemp("lessons")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    cells = [nbformat.v4.new_code_cell(code.strip(), id=name) for name, code in CELLS.items()]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), lessons / "01_views.ipynb")
+    return start_lab(lessons)
+
+
+class Notebook:
+    """The notebook after all its cells ran."""
+
+    def __init__(self, lab, page):
+        self.lab, self.page = lab, page
+
+    def viewer(self, name, which=0):
+        """The viewer in a cell's output."""
+        self.lab.scroll_to(self.page, NUMBER[name])
+        found = self.page.locator(
+            f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER[name]}'] .jp-OutputArea-output section.mg-root"
+        ).nth(which)
+        found.wait_for()
+        return found
+
+    def ask(self, code):
+        return self.lab.compute(self.page, code).strip()
+
+
+@pytest.fixture(params=["lab", "notebook"])
+def notebook(request, views_lab, visit):
+    views_lab.open(visit.page, "01_views.ipynb", request.param)
+    visit.page.wait_for_timeout(1500)
+    assert set(visit.errors) <= OWN[request.param], "before any cell has run"
+    visit.errors.clear()
+    views_lab.run_all(visit.page)
+    return Notebook(views_lab, visit.page)
+
+
+def test_every_view_lives_in_the_notebook(notebook, visit, axe):
+    page = visit.page
+
+    # the clock, and five views that follow it
+    viewer = notebook.viewer("all")
+    last = int(viewer.locator(".mg-counter").inner_text().split("/")[1])
+    viewer.focus()
+    for k in range(1, last + 1):
+        page.keyboard.press("ArrowRight")
+        viewer.locator(".mg-counter").get_by_text(f"{k} / {last}", exact=True).wait_for()
+    assert viewer.locator("[data-view]").count() == 5 and viewer.locator("[data-view='story'] li").count() == last
+    assert "as at every cut" in viewer.locator("[data-view='cut'] .mg-sumup").inner_text()
+    assert viewer.locator("[data-view='memory'] .mg-sumup").inner_text().startswith("Kept for the reverse pass: 0 B")
+    viewer.locator(".mg-pick[data-node='v1']").click()
+    assert "lacks a contribution" in viewer.locator("[data-view='orders'] .mg-sumup").inner_text()
+    viewer.locator(".mg-bar .mg-slider").fill("18")  # scrubbed
+    assert viewer.locator("[data-view='story'] li").count() == 18
+    assert notebook.ask("stepper.step = 5") == ""
+    viewer.locator(".mg-counter").get_by_text("5 /").wait_for()
+
+    # an answer reaches the kernel
+    viewer = notebook.viewer("predict")
+    viewer.get_by_role("button", name="Last").click()
+    viewer.get_by_label("Your answer").fill("0.693")
+    page.keyboard.press("Enter")
+    viewer.get_by_label("Your answer").fill("11")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)  # the messages to the kernel
+    answers = notebook.ask("print([(a['step'], a['node'], a['column'], a['answer'], a['correct']) for a in asked.answers])")
+    assert answers == "[(2, 'v1', 'v', 0.693, True), (3, 'v2', 'v', 11, False)]"
+
+    # groups open by mouse and by keyboard
+    viewer = notebook.viewer("groups")
+    labels = lambda: viewer.locator(".mg-group-name").all_text_contents()
+    assert labels() == ["▸ blocks.0 … blocks.2"]
+    viewer.locator(".mg-group").click()
+    assert labels() == ["▸ blocks.0", "▸ blocks.1", "▸ blocks.2"]
+    viewer.locator(".mg-group").nth(1).focus()
+    page.keyboard.press("Enter")
+    assert "▸ linear" in labels()
+    viewer.get_by_role("button", name="▾ blocks.0 … blocks.2").click()
+    assert labels() == ["▸ blocks.0 … blocks.2"]
+    assert page.locator(".jp-Notebook .jp-Cell").count() <= len(CELLS)
+
+    # the graph of a derivative grows
+    viewer = notebook.viewer("growing")
+    ghosts = viewer.locator(".mg-node.mg-unborn").count()
+    viewer.get_by_role("button", name="Last").click()
+    assert ghosts > 0 and viewer.locator(".mg-node.mg-unborn").count() == 0
+
+    # the Jacobian
+    viewer = notebook.viewer("jacobian")
+    viewer.get_by_role("button", name="Last").click()
+    assert [t.locator("td.mg-entry").all_inner_texts() for t in viewer.locator(".mg-jacobian").all()] == [["3", "2", "−0.4161", "0"]] * 2
+
+    # two Traces
+    viewer, other = notebook.viewer("compare"), notebook.viewer("compare", 1)
+    page.get_by_role("button", name="Go to the first difference").click()
+    assert [v.locator("td.mg-differs").inner_text() for v in (viewer, other)] == ["1.716", "2"]
+
+    # an input is dragged: the kernel traces again at once, and the reader stays at the same step
+    viewer = notebook.viewer("sliders")
+    viewer.get_by_role("button", name="Last").click()
+    page.get_by_role("slider", name="x1").fill("4")
+    cell = viewer.locator("tr[data-node='x1'] td[data-col='g']")
+    cell.get_by_text("5.25", exact=True).wait_for()
+    assert viewer.locator(".mg-counter").inner_text().startswith("23 /")
+    assert notebook.ask("print(dragged.inputs['x1'], len(dragged.trace['steps']))") == "4 23"
+
+    for name in ("all", "groups", "jacobian", "sliders"):
+        notebook.viewer(name)
+        axe(page, f".jp-Cell[data-windowed-list-index='{NUMBER[name]}'] .jp-OutputArea-output")
+    visit.assert_clean()

@@ -1,0 +1,343 @@
+"""`viz.save`: every format holds what the Trace says, is written whole or not at all, and what is refused is refused with a cure."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from itertools import pairwise
+
+import pytest
+from hand_tracer import sin, trace
+from trace_samples import all_samples, chain
+
+import viz
+from minigrad.trace.text import table
+from viz import export
+from viz.export import mathtext, states, suffix
+from viz.svg import palette
+
+pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
+
+
+@pytest.fixture(scope="module")
+def seed():
+    return all_samples()["seed"]
+
+
+def frames(path):
+    """All frames of a film as RGB pictures, and their times in ms."""
+    out, times = [], []
+    with image.open(path) as film:
+        for i in range(film.n_frames):
+            film.seek(i)
+            out.append(film.convert("RGB"))
+            times.append(film.info["duration"])
+    return out, times
+
+
+def opened(path):
+    with image.open(path) as picture:
+        return picture.convert("RGB")
+
+
+def has_colour(picture, colour, tolerance=6):
+    wanted = tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return any(all(abs(a - b) <= tolerance for a, b in zip(pixel, wanted, strict=True)) for _, pixel in picture.getcolors(1 << 24))
+
+
+# ------------------------------------------------------------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("a.html", b"<!DOCTYPE"), ("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.webp", b"RIFF"), ("a.GIF", b"GIF89a"),
+     ("a.txt", b"f(x1, x2)"), ("a.json", b'{"schema"'), ("a.htm", b"<!DOCTYPE")],
+)  # fmt: skip
+def test_the_ending_is_the_format_and_the_bytes_are_the_same_each_time(seed, tmp_path, name, begins):
+    path = viz.save(seed, tmp_path / name, **({"steps": (3, 5)} if name.lower().endswith(("gif", "webp")) else {}))
+    first = path.read_bytes()
+    assert first.startswith(begins) and os.listdir(tmp_path) == [name]
+    viz.save(seed, tmp_path / name, **({"steps": (3, 5)} if name.lower().endswith(("gif", "webp")) else {}))
+    assert path.read_bytes() == first
+    assert path.stat().st_mode & 0o600 == 0o600
+
+
+def test_text_and_json_are_those_of_the_trace(seed, tmp_path):
+    assert viz.save(seed, tmp_path / "t.txt").read_text(encoding="utf-8") == table(seed)
+    assert viz.save(seed, tmp_path / "t.txt", step=3).read_text(encoding="utf-8") == table(seed, 3)
+    assert json.loads(viz.save(seed, tmp_path / "t.json").read_text(encoding="utf-8")) == json.loads(json.dumps(seed))
+    assert "other" in viz.save(seed, tmp_path / "t.txt", title="other").read_text(encoding="utf-8") and seed["title"] != "other"
+
+
+def test_a_film_has_a_frame_for_each_state_and_ends_on_a_pause(seed, tmp_path):
+    pictures, times = frames(viz.save(seed, tmp_path / "f.webp", size="small", fps=2))
+    assert len(pictures) == len(seed["steps"]) + 1 and {p.size for p in pictures} == {(640, 360)}
+    assert set(times[:-1]) == {500} and times[-1] == 1500
+    some, _ = frames(viz.save(seed, tmp_path / "g.webp", size="16:9", fps=2, steps=(4, 6)))
+    assert len(some) == 3 and all(a.tobytes() != b.tobytes() for a, b in pairwise(some))
+    reduced, times = frames(viz.save(seed, tmp_path / "g.gif", size="small", steps="4-6", fps=4))
+    assert len(reduced) == 3 and reduced[0].size == (640, 360) and times == [250, 250, 750]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_step_is_painted_in_the_colour_of_its_pass(seed, tmp_path, dark):
+    colours = {name: pair[dark] for name, pair in palette().items()}
+    for at, step in ((5, "primal"), (6, "tangent"), (20, "adjoint")):
+        assert seed["steps"][at - 1]["phase"].replace("accumulate", "adjoint") == step
+    for at, key in ((5, "v"), (6, "d"), (20, "g")):
+        picture = opened(viz.save(seed, tmp_path / "s.png", step=at, dark=dark))
+        assert (
+            has_colour(picture, colours[key])
+            and has_colour(picture, colours[key + "-tint"], 2)
+            and has_colour(picture, colours["surface"], 1)
+        )
+        others = {"v", "d", "g"} - {key}
+        assert not any(has_colour(picture, colours[other + "-tint"], 1) for other in others)
+
+
+def test_dpi_and_size_are_pixels(seed, tmp_path):
+    small = opened(viz.save(seed, tmp_path / "s.png", dpi=72)).size
+    assert opened(viz.save(seed, tmp_path / "s.png", dpi=144)).size == pytest.approx((2 * small[0], 2 * small[1]), abs=2)
+    for size in ("1280x720", (1280, 720), "16:9"):
+        assert opened(viz.save(seed, tmp_path / "s.png", size=size)).size == (1280, 720)
+    with pytest.warns(UserWarning, match="part around step"):
+        assert opened(viz.save(seed, tmp_path / "s.png", size=(400, 300))).size == (400, 300)
+
+
+def test_a_pdf_is_one_frame_or_a_strip_on_paper(seed, tmp_path):
+    pages = lambda path: len(re.findall(rb"/Type /Page\b", path.read_bytes()))
+    assert pages(viz.save(seed, tmp_path / "one.pdf", step=4)) == 1
+    assert pages(viz.save(seed, tmp_path / "all.pdf", steps="all", per_page=6)) == 4
+    assert pages(viz.save(seed, tmp_path / "all.pdf", steps=(0, 5), per_page=6)) == 1
+    found = viz.save(seed, tmp_path / "letter.pdf", steps=(0, 5), paper="letter").read_bytes()
+    assert b"612 792" in found
+
+
+def test_every_sample_can_be_drawn_at_every_step(tmp_path):
+    """Arrays, NaN, markup, identity, no steps: each frame is drawn without a complaint."""
+    from viz.export.film import images
+    from viz.export.frame import Scene
+
+    for name, sample in all_samples().items():
+        scene = Scene(sample, room=(900, 500))
+        numbers = range(len(sample["steps"]) + 1) if len(sample["steps"]) < 40 else (0, 1, len(sample["steps"]) // 2, len(sample["steps"]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sizes = {picture.size for picture in images(scene, numbers, (600, round(600 * scene.height / scene.width)))}
+        assert len(sizes) == 1, name
+    empty = trace(lambda x: x, 1.0, adjoint=False)
+    viz.save({**empty, "steps": [], "columns": []}, tmp_path / "empty.png")
+
+
+def test_names_in_other_scripts_and_with_signs_of_tex_are_drawn(tmp_path):
+    document = json.loads(json.dumps(all_samples()["square"]))
+    for base in ("变量", "a_b", "$x$", "\\frac", "x^2{", "é", "naïve_ñ", "'\"&#%~`"):
+        for node in document["nodes"]:
+            node["label"] = {"base": base}
+        for step in document["steps"]:
+            step["formula"] = [{"t": "sym", "base": base, "accent": "dot"}, {"t": "op", "text": "="}, {"t": "text", "text": base}]
+            step["say"] = f"{base} gets $1$."
+        document["title"] = f"f({base}) = $y$"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a bare machine has no Chinese letters
+            viz.save(document, tmp_path / "x.png", step=1)
+
+
+def test_a_large_graph_is_followed_not_shrunk(tmp_path):
+    from viz.export.frame import Scene
+
+    scene = Scene(chain(60), aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6))
+    assert scene.follows and scene.view[0] < scene.place["width"] / 2
+    for at in range(1, len(scene.trace["steps"]) + 1):
+        left, top = scene._corner(scene.trace["steps"][at - 1], at)
+        box = scene.place["nodes"][scene.trace["steps"][at - 1]["node"]]
+        assert left <= box["x"] <= left + scene.view[0] and top <= box["y"] <= top + scene.view[1], "the active node is in the picture"
+
+
+# ------------------------------------------------------------------------------------------------------------------- refused
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("a.docx", {}, r"no format '\.docx'; the endings are \.html"),
+        ("a", {}, "'a' has no ending|has no ending"),
+        ("a.png", {"step": 99}, "states 0 to 23"),
+        ("a.png", {"step": -1}, "states 0 to 23"),
+        ("a.png", {"steps": (1, 2)}, r"holds one state.*\.webp"),
+        ("a.gif", {"step": 3}, "is a film"),
+        ("a.pdf", {"step": 1, "steps": "all"}, "give one of them"),
+        ("a.gif", {"steps": "3-x"}, "is not a range"),
+        ("a.gif", {"steps": (5, 3)}, "is not a range"),
+        ("a.gif", {"steps": (5, 30)}, "step 30 does not exist"),
+        ("a.gif", {"steps": []}, "no step is chosen"),
+        ("a.gif", {"steps": 3.5}, "names no steps"),
+        ("a.gif", {"fps": 0}, "fps must be"),
+        ("a.png", {"dpi": float("nan")}, "dpi must be"),
+        ("a.png", {"dpi": 1e9}, "dpi must be"),
+        ("a.png", {"size": "huge"}, "unknown size"),
+        ("a.png", {"size": (0, 4)}, "not a width and a height"),
+        ("a.png", {"size": (100, 50)}, "no room for a graph"),
+        ("a.pdf", {"steps": "all", "per_page": 0}, "1 to 24"),
+        ("a.pdf", {"steps": "all", "paper": "a7"}, "unknown paper"),
+        ("a.png", {"size": (20_000, 20_000)}, "pixels"),
+    ],
+)
+def test_wrong_use_is_named_and_leaves_nothing(seed, tmp_path, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        viz.save(seed, tmp_path / name, **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_no_trace_and_what_cannot_be_written(seed, tmp_path):
+    with pytest.raises(viz.TraceError):
+        viz.save({}, tmp_path / "a.png")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        viz.save(seed, tmp_path / "nowhere" / "a.png")
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(IsADirectoryError):
+        viz.save(seed, tmp_path / "folder.png")
+    assert os.listdir(tmp_path) == ["folder.png"]
+
+
+def test_too_much_is_refused_with_a_cure(tmp_path, monkeypatch):
+    def many(x):
+        for _ in range(2_100):
+            x = sin(x)
+        return x
+
+    large = trace(many, 0.5, adjoint=False)
+    with pytest.raises(ValueError, match=r"2,101 nodes .* smaller part"):
+        viz.save(large, tmp_path / "a.gif", groups="open")
+    monkeypatch.setattr(export, "MOST_FRAMES", 20)
+    with pytest.raises(ValueError, match=r"24 frames .*steps=\(first, last\)"):
+        viz.save(all_samples()["seed"], tmp_path / "a.gif")
+    monkeypatch.setattr(export, "MOST_PIXELS", 1000)
+    with pytest.raises(ValueError, match="Give size="):
+        viz.save(all_samples()["seed"], tmp_path / "a.png")
+    assert os.listdir(tmp_path) == []
+
+
+def test_without_matplotlib_the_other_formats_still_work(seed, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"minigrad\[viz\].*\.svg, \.html and \.txt need nothing"):
+        viz.save(seed, tmp_path / "a.png")
+    viz.save(seed, tmp_path / "a.svg")
+
+
+def test_an_export_that_fails_leaves_the_old_file(seed, tmp_path, monkeypatch):
+    path = viz.save(seed, tmp_path / "a.gif", steps=(1, 2))
+    old = path.read_bytes()
+    drawn = []
+
+    def stop(self, figure, at, within=None):
+        drawn.append(at)
+        if len(drawn) > 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("viz.export.frame.Scene.draw", stop)
+    with pytest.raises(KeyboardInterrupt):
+        viz.save(seed, path)
+    assert path.read_bytes() == old and os.listdir(tmp_path) == ["a.gif"]
+
+
+@pytest.mark.slow
+def test_control_c_in_a_process_leaves_nothing(tmp_path):
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[2])\n"
+        "import viz; from trace_samples import chain\n"
+        "print('go', flush=True); viz.save(chain(60), sys.argv[1], size='hd', progress=True)"
+    )
+    here = os.path.dirname(__file__)
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "a.webp"), here], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert run.stdout.readline() == b"go\n"
+    deadline = time.monotonic() + 60
+    while not os.listdir(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert os.listdir(tmp_path) != [] and "a.webp" not in os.listdir(tmp_path), "it was at work"
+    run.send_signal(signal.SIGINT)
+    run.wait(60)
+    run.stdout.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_window_system_is_touched(tmp_path):
+    """A user's backend and figures are left alone: no pyplot, whatever the backend."""
+    program = (
+        "import os, sys; os.environ['MPLBACKEND'] = 'TkAgg'; sys.path.insert(0, sys.argv[2])\n"
+        "import viz; from trace_samples import all_samples\n"
+        "viz.save(all_samples()['square'], sys.argv[1]); assert 'matplotlib.pyplot' not in sys.modules and 'tkinter' not in sys.modules"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a.gif"), os.path.dirname(__file__)], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_progress_is_told_for_long_exports_only(seed, tmp_path, capsys, monkeypatch):
+    viz.save(seed, tmp_path / "a.gif", steps=(1, 3))
+    assert capsys.readouterr().err == ""
+    pytest.importorskip("tqdm", reason='tqdm is not installed: pip install "minigrad[lab]"')
+    monkeypatch.setattr(export, "MANY", 2)
+    viz.save(seed, tmp_path / "a.gif", steps=(1, 3), size="small")
+    assert "a.gif" in capsys.readouterr().err
+    viz.save(seed, tmp_path / "a.gif", steps=(1, 3), size="small", progress=False)
+    assert capsys.readouterr().err == ""
+
+
+# ------------------------------------------------------------------------------------------------------------------ small parts
+
+
+def test_states_and_endings():
+    assert states(None, 3) == states("all", 3) == [0, 1, 2, 3]
+    assert states("1-2", 3) == states((1, 2), 3) == states([1, 2], 3) == states(range(1, 3), 3) == [1, 2]
+    assert states("2", 3) == [2]
+    assert suffix("A.HTM") == "html" and suffix("x.text") == "txt"
+
+
+def test_formulas_keep_their_structure():
+    sample = all_samples()["seed"]
+    formula = sample["steps"][-1]["formula"]
+    parts = mathtext.pieces(formula)
+    assert any(r"\dfrac" in piece.tex for piece in parts) and all(mathtext.drawable(piece.tex) for piece in parts)
+    assert {piece.column for piece in parts} >= {"", "g"}
+    width = mathtext.width(parts, 19)
+    lines = mathtext.lines(parts, 19, width * 0.6)
+    assert len(lines) >= 2 and [p for line in lines for p in line] == parts, "broken, not lost"
+    assert all(mathtext.width(line, 19) <= width * 0.6 for line in lines)
+    nested = [
+        {
+            "t": "sqrt",
+            "of": [{"t": "sup", "base": [{"t": "sym", "base": "x"}, {"t": "op", "text": "+"}], "exp": [{"t": "num", "value": 2}]}],
+        }
+    ]
+    assert all(mathtext.drawable(piece.tex) for piece in mathtext.pieces(nested))
+    assert mathtext.drawable(mathtext.symbol({"base": "weights", "sub": "1", "accent": "bar"}))
+
+
+def test_show_in_a_script_says_where_the_page_is(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import viz\nfrom minigrad import functions as F\nviz.show(lambda x: F.sin(x) * x, 2.0)\n")
+    env = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.path.dirname(os.path.dirname(viz.__file__))}
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=env)
+    assert run.returncode == 0, run.stderr
+    (page,) = tmp_path.glob("minigrad-*.html")
+    assert str(page) in run.stderr and page.read_text(encoding="utf-8").startswith("<!DOCTYPE")
+
+
+def test_show_opens_a_browser_only_when_asked(tmp_path, monkeypatch, seed, capsys):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    viz.show(seed)
+    assert os.listdir(tmp_path) == [] and opened == []
+    viz.show(seed, browser=True)
+    assert len(opened) == 1 and opened[0].startswith("file:") and len(os.listdir(tmp_path)) == 1 and capsys.readouterr().err

@@ -1,0 +1,161 @@
+"""Two Traces compared, and a grid of them behind sliders: what the documents hold, and what is refused."""
+
+import copy
+import functools
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_samples import all_samples
+
+import minigrad as mg
+import viz
+from minigrad.watch import trace_function
+from viz.reading import TraceError
+from viz.sliders import pack
+
+
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+def test_a_comparison_names_the_first_difference_in_both_traces():
+    a = trace_function(f, 2.0, 5.0)
+    b = copy.deepcopy(a)
+    b["steps"][-1]["writes"][0][2] += 1.0
+    shown = viz.compare(a, b)
+    assert shown.divergence is not None and shown.divergence.node == b["steps"][-1]["node"]
+    difference = shown.document["difference"]
+    assert (difference["node"], difference["other"], difference["column"]) == (shown.divergence.node, shown.divergence.node, "g")
+    assert repr(shown).startswith(f"First difference, at step {shown.divergence.step + 1}:")
+    assert viz.compare(a, b, rtol=10.0).divergence is None
+    assert "agree" in repr(viz.compare(a, a)) and viz.compare(a, a).document["difference"] is None
+
+
+def test_other_names_for_the_same_nodes_are_no_difference():
+    a, b = trace_function(f, 2.0, 5.0), trace_function(lambda u, w: f(u, w), 2.0, 5.0)
+    assert viz.compare(a, b).divergence is None
+
+
+def test_traces_of_different_programs_part_in_structure():
+    shown = viz.compare(trace_function(f, 2.0, 5.0), trace_function(lambda a, b: a * b, 2.0, 5.0))
+    assert shown.divergence.kind == "structure" and shown.document["difference"]["step"] is None and "First difference:" in repr(shown)
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(TraceError):
+        viz.compare(trace_function(f, 2.0, 5.0), {})
+    with pytest.raises(ValueError, match="two texts"):
+        viz.compare(*[trace_function(f, 2.0, 5.0)] * 2, names=("one",))
+    with pytest.raises(ValueError, match="no view 'cuts'"):
+        viz.compare(*[trace_function(f, 2.0, 5.0)] * 2, views=["cuts"])
+
+
+def unpacked(templates, point):
+    """A document back from its template: the same as the viewer does."""
+    template = templates[point[0]]
+    document = copy.deepcopy(template["trace"])
+    for path, value in zip(template["holes"], point[1:], strict=True):
+        *way, last = path
+        functools.reduce(lambda place, key: place[key], way, document)[last] = value
+    return document
+
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from("pqr"), documents, min_size=1, max_size=3), min_size=1, max_size=5))
+def test_packing_loses_nothing(traces):
+    templates, points = pack(traces)
+    back = [unpacked(templates, p) for p in points]
+    assert json.dumps(back) == json.dumps(traces), "also 1, 1.0 and true are told apart"
+
+
+def test_numbers_that_are_equal_but_not_the_same_are_told_apart():
+    traces = [{"a": 1, "b": 2}, {"a": 1.0, "b": 2}, {"a": True, "b": 2}]
+    templates, points = pack(traces)
+    assert json.dumps([unpacked(templates, p) for p in points]) == json.dumps(traces)
+    assert templates[0]["holes"] == [["a"]], "what never differs is kept once"
+
+
+def test_a_grid_holds_the_trace_of_every_point():
+    grid = viz.sliders(f, x1=(1, 3), x2=(0, 5, 5), points=3, live=False)
+    assert grid.document["start"] == [1, 2] and [i["name"] for i in grid.document["inputs"]] == ["x1", "x2"]
+    values = [i["values"] for i in grid.document["inputs"]]
+    for a in range(3):
+        for b in range(3):
+            found = unpacked(grid.document["templates"], grid.document["points"][3 * a + b])
+            expected = trace_function(f, values[0][a], values[1][b])
+            assert found["steps"] == expected["steps"] and found["nodes"] == expected["nodes"]
+    assert len(grid.document["templates"]) < 9, "points share templates (brackets around a negative number make another form)"
+    assert grid.still["title"] == "f(x1, x2) at x1 = 2, x2 = 5"
+
+
+def test_a_program_that_branches_has_a_template_for_each_way():
+    grid = viz.sliders(lambda x: mg.sin(x) if x.item() > 0 else x * x * x, x=(-1, 1), points=5, live=False)
+    ways = [[n["op"] for n in unpacked(grid.document["templates"], p)["nodes"] if "op" in n] for p in grid.document["points"]]
+    assert ways == [["mul", "mul"]] * 3 + [["sin"]] * 2
+
+
+def test_a_page_of_a_grid_is_far_smaller_than_its_traces():
+    grid = viz.sliders(f, x1=(1, 3), x2=(0, 5), points=6, live=False)
+    alone = sum(len(json.dumps(unpacked(grid.document["templates"], p))) for p in grid.document["points"])
+    assert len(json.dumps(grid.document)) < 0.25 * alone
+
+
+@pytest.mark.parametrize(
+    ("ranges", "options", "message"),
+    [
+        ({}, {}, "give a range"),
+        ({"x1": 3}, {}, "give a range"),
+        ({"x1": (3, 1)}, {}, r"range of x1 must be \(low, high\)"),
+        ({"x1": (1, float("nan"))}, {}, "range of x1"),
+        ({"x1": (1, 2, 3)}, {}, "range of x1"),
+        ({"x1": "ab"}, {}, "range of x1"),
+        ({"x1": (1, 2), "x2": (1, 2)}, {"points": 60}, "at most 2,000"),
+        ({"x1": (1, 2)}, {"points": 1}, "needs two places"),
+    ],
+)
+def test_ranges_that_make_no_grid_are_refused(ranges, options, message):
+    with pytest.raises(ValueError, match=message):
+        viz.sliders(f, live=False, **ranges, **options)
+
+
+def test_the_live_widget_traces_again_and_keeps_the_step():
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    widget = viz.sliders(f, x1=(0.5, 4, 2), x2=5, live=True, step=23)
+    assert widget.inputs == {"x1": 2.0} and widget.ranges[0]["max"] == 4.0 and widget.step == 23
+    widget.inputs = {"x1": 4.0}
+    final = {(n, c): v for s in widget.trace["steps"] for n, c, v in s["writes"]}
+    assert final["x1", "g"] == 5.25 and widget.step == 23 and widget.trace["layout"]
+    widget.close()
+
+
+def test_the_pair_widget_shares_clock_and_difference():
+    traitlets = pytest.importorskip("traitlets")
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    from viz.widget import Pair
+
+    trace = trace_function(f, 2.0, 5.0)
+    pair = Pair(viz.compare(trace, trace, step=4))
+    assert pair.step == 4 and pair.divergence is None and repr(pair).startswith("The two traces agree")
+    with pytest.raises(traitlets.TraitError):
+        pair.step = 99
+    data, _ = pair._repr_mimebundle_()
+    assert "iframe" in data["text/html"]
+    pair.close()
+
+
+@pytest.mark.parametrize("make", [viz.to_html, viz.iframe, viz.show])
+def test_options_of_the_stepper_are_checked(make):
+    sample = all_samples()["seed"]
+    with pytest.raises(ValueError, match="the views are predict, story"):
+        make(sample, views=["memory", "nonsense"])
+    with pytest.raises(ValueError, match="the languages are en, zh"):
+        make(sample, lang="la")

@@ -1,0 +1,207 @@
+"""Programs, static graphs and checkpoints as Traces: what the memory lens and the graph read."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+import viz
+from minigrad.errors import GraphError
+from minigrad.program import trace as record
+from minigrad.trace import check_laws, state_at, validate
+from minigrad.trace.schema import TraceError
+from minigrad.watch import trace_function
+
+
+def gradient(x, w):
+    y = ((x @ w).tanh() ** 2).sum()
+    return mg.autograd.grad(y, [w])[0]
+
+
+@pytest.fixture
+def program():
+    rng = np.random.default_rng(0)
+    x, w = mg.tensor(rng.normal(size=(8, 5))), mg.tensor(rng.normal(size=(5, 3)), requires_grad=True)
+    return record(gradient, x, w), x, w
+
+
+def alive(trace):
+    """For each step the values in the buffers, as (node, first byte, one past the last)."""
+    place = {n["id"]: n["memory"] for n in trace["nodes"] if "at" in n.get("memory", {})}
+    ends = {}
+    for i, step in enumerate(trace["steps"]):
+        for name in step.get("free", []):
+            ends[name] = i
+    made = {s["node"]: i for i, s in enumerate(trace["steps"]) if s["phase"] == "primal"}
+    return {name: (made[name], ends.get(name, len(trace["steps"])), p["at"], p["at"] + p["bytes"]) for name, p in place.items()}
+
+
+def test_a_programs_trace_tells_where_each_value_lies(program):
+    run, x, w = program
+    trace = validate(run.as_trace(x, w))
+    assert check_laws(trace) == []
+    result = state_at(trace, len(trace["steps"])).cells[trace["outputs"][0], "v"]
+    assert result["sample"] == run(x, w).numpy().ravel()[:16].tolist()
+    spans = alive(trace)
+    assert len(spans) > len({low for _, _, low, _ in spans.values()}), "some place is used twice"
+    assert all(0 <= low < high <= trace["memory"]["buffers"] for _, _, low, high in spans.values())
+    for a, (made, gone, low, high) in spans.items():
+        for b, (other, until, first, last) in spans.items():
+            if a != b and low < last and first < high:  # the same bytes: one must have ended when the other is written
+                early, late = sorted([(made, gone), (other, until)])
+                readers = [i for i, s in enumerate(trace["steps"]) if [a if early == (made, gone) else b, "v"] in s["reads"]]
+                assert max(readers) <= late[0], f"{a} and {b} share bytes while one is still read"
+    windows = [n for n in trace["nodes"] if "of" in n.get("memory", {})]
+    assert windows and all("bytes" not in n["memory"] for n in windows)
+    assert trace["memory"]["buffers"] < trace["memory"]["all"]
+
+
+def test_wrong_places_are_refused(program):
+    run, x, w = program
+    trace = run.as_trace(x, w)
+    node = next(n for n in trace["nodes"] if "at" in n.get("memory", {}))
+    for wrong in ({"at": 0}, {"bytes": -1}, {"of": "nobody"}, {"bytes": 8, "of": node["id"]}, 3):
+        node["memory"] = wrong
+        with pytest.raises(TraceError, match="memory"):
+            validate(trace)
+
+
+def test_show_takes_programs_and_static_graphs(program, tmp_path):
+    run, x, w = program
+    assert "tanh" in repr(viz.show(run, x, w))
+    a = mg.graph.Variable(name="a")
+    y = mg.graph.exp(a) * a
+    (slope,) = mg.graph.gradients(y, [a])
+    for shown in (viz.show(slope, {a: 1.0}), viz.show([y, slope], {a: 1.0}, title="mine")):
+        assert "5.437" in repr(shown) or "5.4366" in repr(shown)
+    assert viz.show([y], {a: 1.0}, title="mine").trace["title"] == "mine"
+    with pytest.raises(TypeError, match="tangents= is for a function, not for a Program"):
+        viz.show(run, x, w, tangents=[1.0])
+    with pytest.raises(TypeError, match="names= is for a function, not for a static graph"):
+        viz.show([y], {a: 1.0}, names=["a"])
+    with pytest.raises(TypeError, match="as one dict"):
+        viz.show(y, 1.0)
+    with pytest.raises(GraphError, match="not fed"):
+        viz.show(y)
+
+
+def test_a_static_graphs_trace_is_what_its_executor_computes():
+    x = mg.graph.Variable(name="x")
+    y = mg.graph.exp(x) * x + 2
+    (g,) = mg.graph.gradients(y, [x])
+    (gg,) = mg.graph.gradients(g, [x])
+    trace = viz.from_graph([y, g, gg], {x: np.array([0.5, 1.0])})
+    values = mg.graph.Executor([y, g, gg]).run({x: np.array([0.5, 1.0])})
+    cells = state_at(trace, len(trace["steps"])).cells
+    for name, value in zip(trace["outputs"], values, strict=True):
+        assert cells[name, "v"]["sample"] == value.tolist()
+    stages = [n["stage"] for n in trace["nodes"]]
+    assert {"primal", "first backward", "second backward"} <= set(stages)
+    mirrored = [n for n in trace["nodes"] if n["stage"] != "primal"]
+    assert all("of" in n for n in mirrored), "each says of whose derivative it is a part"
+    assert trace["inputs"] == ["x"] and check_laws(trace) == []
+    assert len(trace["edges"]) == sum(len(n.inputs) for n in mg.graph.find_topo_sort([y, g, gg]))
+
+
+def test_a_static_graph_with_constants_several_results_and_no_feed():
+    values, indices = mg.graph.constant(np.array([3.0, 1.0, 2.0])).sort()
+    trace = viz.from_graph([values, indices])
+    cells = state_at(trace, len(trace["steps"])).cells
+    assert [cells[name, "v"]["sample"] for name in trace["outputs"]] == [[1, 2, 3], [1, 2, 0]]
+    assert [n["kind"] for n in trace["nodes"]].count("const") == 1 and trace["inputs"] == []
+
+
+# ---- checkpoints
+
+
+def twice(x, runs=None):
+    def inner(a):
+        if runs is not None:
+            runs.append(1)
+        return mg.sin(a * a).exp()
+
+    h = mg.checkpoint(inner, x)
+    return h * h
+
+
+def kept(trace):
+    """What is kept after each step: the operations that hold values, and what checkpoints hold."""
+    saves = {n["id"] for n in trace["nodes"] if n.get("saved")}
+    held, out = set(), []
+    for step in trace["steps"]:
+        held |= (
+            {step["node"]} & saves if step["phase"] == "primal" and "keep" not in step and not step["say"].startswith("Computed") else set()
+        )
+        held |= set(step.get("keep", []))
+        held -= set(step.get("free", []))
+        out.append(frozenset(held))
+    return out
+
+
+def test_a_checkpoint_lets_go_and_computes_again():
+    runs = []
+    trace = validate(trace_function(lambda x: twice(x, runs), 0.5))
+    assert len(runs) == 2, "once forward and once on the way back: watching runs nothing a third time"
+    plain = trace_function(lambda x: (lambda h: h * h)(mg.sin(x * x).exp()), 0.5)
+    assert check_laws(trace) == []
+    final = lambda t: state_at(t, len(t["steps"])).cells
+    assert final(trace) == final(plain), "the same numbers as without"
+    end = next(i for i, s in enumerate(trace["steps"]) if s["phase"] == "free")
+    assert trace["steps"][end]["free"] == ["v1", "v2", "v3"] and trace["steps"][end]["holds"] == ["x"]
+    again = [s for s in trace["steps"] if s["say"].startswith("Computed again")]
+    assert [s["node"] for s in again] == ["v1", "v2", "v3"] and all(s["keep"] == [s["node"]] for s in again)
+    memory = kept(trace)
+    assert memory[end] == frozenset() and memory[-1] == frozenset() and max(map(len, memory)) == 3
+    assert state_at(trace, end + 1).freed == {"v1", "v2", "v3"}
+    back = max(i for i, s in enumerate(trace["steps"]) if s in again) + 1
+    assert not state_at(trace, back).freed & {"v1", "v2", "v3"}
+    for step in trace["steps"][back:]:
+        for value in step.get("uses", []):
+            assert any(value in n.get("saved", []) for n in trace["nodes"])
+
+
+def test_checkpoints_inside_checkpoints_modules_and_sequences():
+    def nested(x):
+        return mg.checkpoint(lambda a: mg.checkpoint(lambda b: (b * b).sin(), a.exp()) * a, x).exp()
+
+    def many(x):
+        return mg.checkpoint(lambda a: a.sort()[0] * 2.0, x).sum()
+
+    model = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
+    layered = lambda x: mg.checkpoint(model, x).sum()
+    for f, at in ((nested, 0.5), (many, [3.0, 1.0, 2.0]), (layered, np.ones((2, 3), "float32"))):
+        trace = validate(trace_function(f, at))
+        assert check_laws(trace) == []
+        assert kept(trace)[-1] == frozenset()
+        again = [s["node"] for s in trace["steps"] if s["say"].startswith("Computed again")]
+        assert again and len(set(again)) <= len(again)
+    twice_again = [s["node"] for s in trace_function(nested, 0.5)["steps"] if s["say"].startswith("Computed again")]
+    assert twice_again.count("v2") == 2 and twice_again.count("v1") == 1, "the inner region runs again inside the outer one's second run"
+
+
+def test_a_checkpoint_without_a_reverse_pass_is_let_go_once():
+    trace = validate(trace_function(twice, 0.5, mode="forward"))
+    assert [s["phase"] for s in trace["steps"]].count("free") == 1
+    assert not any("keep" in s for s in trace["steps"])
+
+
+# ---- generations
+
+
+def test_each_reverse_pass_inside_has_its_own_stage():
+    once = lambda f: lambda x: mg.autograd.grad(f(x), [x], create_graph=True)[0]
+    f = lambda x: mg.sin(x * x)
+    stages = ["primal", "backward", "second backward", "third backward"]
+    for order in (1, 2, 3):
+        f = once(f)
+        trace = validate(trace_function(f, 0.7))
+        assert {n["stage"] for n in trace["nodes"]} == set(stages[: order + 1])
+        assert check_laws(trace) == []
+        sums = [n for n in trace["nodes"] if n.get("op") == "add"]
+        assert sums and all(n["stage"] != "primal" for n in sums), "contributions that are added up belong to the pass"
+    value = state_at(trace, len(trace["steps"])).cells[trace["outputs"][0], "v"]
+    assert value == pytest.approx(-12 * 0.7 * np.sin(0.49) - 8 * 0.7**3 * np.cos(0.49))  # (sin x²)''' = −12 x sin x² − 8 x³ cos x²
+
+
+def test_what_the_user_adds_stays_primal():
+    trace = trace_function(lambda x: (lambda g: g + g)(mg.autograd.grad(mg.sin(x * x), [x], create_graph=True)[0]), 0.7)
+    assert trace["nodes"][-1]["stage"] == "primal"

@@ -1,0 +1,93 @@
+"""Large graphs: an overview in place of a picture, and how soon it is there."""
+
+import base64
+import gzip
+import json
+import re
+import time
+
+import pytest
+from trace_samples import all_samples, chain
+
+import viz
+from viz import scale
+
+
+def long_trace(count):
+    """A Trace of a chain, made without any engine: only its size matters."""
+    nodes = [
+        {"id": f"v{i}", "label": {"base": "v", "sub": str(i)}, "kind": "op" if i else "input", "expr": []}
+        | {"shape": [10], "dtype": "float32", "stage": "primal"}
+        | ({"op": "mul" if i % 3 else "sin", "group": f"net/layer{i % 7}"} if i else {})
+        for i in range(count)
+    ]  # fmt: skip
+    edges = [{"id": f"e{i}", "src": f"v{i - 1}", "dst": f"v{i}", "slot": 0, "stage": "primal"} for i in range(1, count)]
+    steps = [
+        {"phase": "primal", "node": f"v{i}", "edges": [], "reads": [], "writes": [[f"v{i}", "v", 1.0]], "formula": [], "say": ""}
+        for i in range(count)
+    ]
+    columns = [{"key": "v", "label": "value", "phase": "primal"}]
+    document = {"schema": "minigrad.trace/1", "title": "long", "inputs": ["v0"], "outputs": [f"v{count - 1}"], "seed": {}}
+    return document | {"nodes": nodes, "edges": edges, "columns": columns, "steps": steps}
+
+
+@pytest.fixture(scope="module")
+def huge():
+    return long_trace(100_000)
+
+
+def test_a_graph_of_a_hundred_thousand_nodes_gives_an_overview_and_no_hang(huge):
+    start = time.perf_counter()
+    page = viz.to_html(huge)
+    frame = viz.iframe(huge)
+    text, output = repr(frame), frame._repr_html_()
+    took = time.perf_counter() - start
+    assert took < 20, f"{took:.1f} s"
+    assert len(page) < 10_000 and "<script" not in page and "100,000 nodes" in page and "100,000 nodes" in output
+    assert "66,666  mul" in text and "33,333  sin" in text and "14,286  layer1" in text and "longest chain 100,000" in text
+    assert "4,000,000 bytes" in text and "Trace a part" in text
+
+
+def test_what_draws_every_node_refuses_with_the_overview(huge):
+    with pytest.raises(scale.TooLarge, match="100,000 nodes"):
+        viz.to_svg(huge)
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    with pytest.raises(scale.TooLarge, match="100,000 nodes"):
+        viz.Stepper(huge)
+
+
+def test_the_line_is_where_it_is_said_to_be():
+    assert not scale.too_large(long_trace(scale.FULL_DETAIL)) and scale.too_large(long_trace(scale.FULL_DETAIL + 1))
+    assert "<script" in viz.to_html(long_trace(200))
+
+
+def test_an_overview_counts_what_is_there():
+    found = scale.overview(all_samples()["seed"])
+    assert (found.nodes, found.edges, found.steps, found.longest, found.bytes) == (7, 8, 23, 4, 56)
+    assert dict(found.operations) == {"input": 2, "ln": 1, "mul": 1, "add": 1, "sub": 1, "sin": 1} and found.groups == []
+
+
+def test_two_thousand_nodes_become_a_page_in_seconds():
+    trace = chain(2000)
+    start = time.perf_counter()
+    assert 500_000 < len(viz.to_html(trace)) < 2_000_000
+    assert time.perf_counter() - start < 20
+
+
+def test_no_text_of_a_large_trace_becomes_markup():
+    trace = long_trace(scale.FULL_DETAIL + 1)
+    trace["title"] = "<script>alert(1)</script>"
+    trace["nodes"][5]["op"] = "<img src=x onerror=alert(2)>"
+    page = viz.to_html(trace)
+    assert "<script" not in page and "<img" not in page and "&lt;img" in page
+
+
+def test_a_large_page_holds_its_trace_compressed_and_nothing_is_lost():
+    trace = all_samples()["seed"]
+    large = viz.layout.with_layout(chain(2_000))
+    kind = lambda page: re.search(r'<script type="([^"]+)" id="trace">([^<]*)</script>', page).groups()
+    assert kind(viz.to_html(trace))[0] == "application/json"
+    name, text = kind(page := viz.to_html(large))
+    assert name == "application/gzip" and len(page) < 2_000_000
+    assert json.loads(gzip.decompress(base64.b64decode(text))) == json.loads(json.dumps(large))
+    assert viz.to_html(large) == page, "the same document gives the same bytes"

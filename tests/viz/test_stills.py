@@ -1,0 +1,208 @@
+"""Stills and films follow the viewer: stages, dangling and freed nodes, Modules as boxes, passes that clear, matrices, arrays."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from trace_samples import all_samples
+
+import minigrad as mg
+import viz
+from minigrad.trace import state_at
+from minigrad.watch import trace_function
+from viz.export.frame import Scene
+from viz.grouping import Tree, grouped
+from viz.jacobian import jacobian_trace
+from viz.reading import check
+from viz.scale import TooLarge
+from viz.svg import palette, to_svg
+
+
+class Tower(mg.nn.Module):
+    def __init__(self):
+        self.blocks = mg.nn.Sequential(*(mg.nn.Linear(3, 3) for _ in range(4)))
+        self.head = mg.nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.head(self.blocks(x).tanh()).sum()
+
+
+@pytest.fixture(scope="module")
+def tower():
+    mg.manual_seed(3)
+    return trace_function(Tower(), np.ones((2, 3), "float32"), mode="reverse")
+
+
+@pytest.fixture(scope="module")
+def growing():
+    once = lambda f: lambda x: mg.autograd.grad(f(x), [x], create_graph=True)[0]
+    return trace_function(once(once(lambda x: mg.sin(x * x))), 0.7)
+
+
+def card(svg, title):
+    """The SVG of the card with this title."""
+    return re.search(rf"<g[^>]*><title>{re.escape(title)}</title>.*?(?=<g[^>]*><title>|</svg>)", svg)[0]
+
+
+def drawn(scene, at):
+    """Everything that matplotlib draws of a state: edge and face colours, dashes, texts."""
+    figure = scene.figure(72)
+    scene.draw(figure, at)
+    shapes = [p for axes in figure.axes for p in axes.patches]
+    texts = [t.get_text() for axes in figure.axes for t in axes.texts]
+    return figure, shapes, texts
+
+
+def test_generations_have_their_colour_dash_and_name(growing):
+    end = len(growing["steps"])
+    svg = to_svg(growing, end)
+    ET.fromstring(svg)
+    assert "first backward" in svg and "second backward" in svg and "third backward" not in svg
+    light = {name: pair[0] for name, pair in palette().items()}
+    assert f".mg-frame .c2{{fill:{light['b2-tint']};stroke:{light['b2']}}}" in svg
+    assert svg.count('class="card c1"') > 1 and svg.count('class="card c2"') > 1
+    assert 'class="b1" stroke-width="1.5" stroke-dasharray="7 3"' in svg and 'class="b2" stroke-width="1.5" stroke-dasharray="2 3"' in svg
+    _, shapes, texts = drawn(Scene(growing), end)
+    assert "first backward" in texts and "second backward" in texts
+    from matplotlib.colors import to_hex
+
+    for stage in ("b1", "b2"):
+        rims = [s for s in shapes if to_hex(s.get_edgecolor()) == light[stage]]
+        assert any(type(s).__name__ == "FancyBboxPatch" for s in rims) and any(type(s).__name__ == "PathPatch" for s in rims)
+        assert any(s.get_linestyle() not in ("-", "solid") for s in rims if type(s).__name__ == "PathPatch")
+
+
+def test_a_graph_without_derivatives_has_no_legend():
+    svg = to_svg(all_samples()["seed"])
+    assert "first backward" not in svg and 'class="card c1"' not in svg
+
+
+def test_dangling_nodes_are_hatched_and_struck_through(growing):
+    names = [n["id"] for n in growing["nodes"] if n.get("dangling")]
+    assert names
+    svg = to_svg(growing, len(growing["steps"]))
+    struck = re.findall(r'text-decoration="line-through"', svg)
+    assert len(struck) == len(names)
+    figure, _, _ = drawn(Scene(growing), len(growing["steps"]))
+    from matplotlib.collections import LineCollection
+
+    assert sum(isinstance(c, LineCollection) for axes in figure.axes for c in axes.collections) == len(names)
+
+
+def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
+    trace = trace_function(lambda x: mg.sin(x * x), 0.7)
+    keeping = sum(bool(n.get("saved")) for n in trace["nodes"])
+    assert keeping == 2
+    before, after = to_svg(trace, len(trace["steps"]) - 3), to_svg(trace)
+    assert before.count('class="kept"') == keeping and before.count('class="gone"') == 0
+    assert after.count('class="gone"') == keeping and after.count('class="kept"') == 0
+    size = lambda shape: round(shape.get_width()) if hasattr(shape, "get_width") else 0
+    squares = lambda at: [s.get_facecolor()[3] for s in drawn(Scene(trace), at)[1] if size(s) == 8]
+    assert squares(len(trace["steps"])) == [0.0, 0.0] and squares(len(trace["steps"]) - 3) == [1.0, 1.0]
+
+
+# ---- groups
+
+
+def test_modules_are_boxes_as_the_viewer_opens(tower):
+    shown = grouped(tower)
+    check(shown)
+    labels = [n["label"]["base"] for n in shown["nodes"]]
+    assert any(label.startswith("▸") for label in labels) and len(labels) < len(tower["nodes"])
+    svg = to_svg(tower)
+    assert "▸" in svg and svg.count('class="pile"') == 2 * sum(label.startswith("▸") for label in labels)
+    assert "▸" not in to_svg(tower, groups="open")
+    assert "▸" in "".join(drawn(Scene(shown), len(tower["steps"]))[2])
+    with pytest.raises(ValueError, match="auto, open, closed"):
+        to_svg(tower, groups="shut")
+
+
+def test_a_box_has_the_value_of_its_last_node_and_every_step_still_folds(tower):
+    shown, tree = grouped(tower), Tree(tower)
+    assert len(shown["steps"]) == len(tower["steps"])
+    known = {n["id"] for n in shown["nodes"]}
+    assert all({e["src"], e["dst"]} <= known for e in shown["edges"])
+    position = {n["id"]: i for i, n in enumerate(shown["nodes"])}
+    assert all(position[e["src"]] < position[e["dst"]] for e in shown["edges"]), "still from older to younger"
+    for k in range(len(tower["steps"]) + 1):
+        inside, outside = state_at(tower, k).cells, state_at(shown, k).cells
+        for (name, column), value in outside.items():
+            last = tree.groups[name].leaves[-1] if name in tree.groups else name
+            assert inside[last, column] == value
+        for node in shown["nodes"]:
+            last = tree.groups[node["id"]].leaves[-1] if node["id"] in tree.groups else node["id"]
+            assert ((last, "v") in inside) == ((node["id"], "v") in outside)
+
+
+def test_a_large_graph_without_modules_is_drawn_in_stretches(tmp_path):
+    trace = trace_function(lambda x: long(x, 700), 0.3, mode="reverse", source="")
+    assert len(trace["nodes"]) == 701
+    assert 20 < len(grouped(trace)["nodes"]) < 40
+    path = viz.save(trace, tmp_path / "a.png", step=900)
+    assert path.stat().st_size > 10_000
+    with pytest.raises(TooLarge, match="6,001 nodes"):
+        viz.save(trace_function(lambda x: long(x, 6000), 0.3, mode="primal", source=""), tmp_path / "b.png")
+
+
+def long(x, times):
+    for _ in range(times):
+        x = mg.sin(x)
+    return x
+
+
+def test_what_has_no_groups_stays_itself():
+    for sample in all_samples().values():
+        if len(sample["nodes"]) <= 150:
+            assert grouped(sample) is sample
+
+
+# ---- Jacobians and arrays
+
+
+def test_a_matrix_fills_in_the_still():
+    trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
+    value = lambda text: float(text.replace("−", "-"))
+    for k in range(len(trace["steps"]) + 1):
+        svg = to_svg(trace, k)
+        entries = state_at(trace, k).entries
+        part = svg[svg.rindex("<g transform=") :]
+        cells = re.findall(r'class="value ink" text-anchor="end">([^<]*)<', part)
+        assert part.count('class="tv sv"') == (len(trace["steps"][k - 1].get("entries", [])) if k else 0), "what this step fills is marked"
+        assert sorted(map(value, cells)) == pytest.approx(sorted(entries.values()), rel=1e-3)
+    _, _, texts = drawn(Scene(trace), len(trace["steps"]))
+    assert {"∂/∂a", "∂/∂b"} <= set(texts)
+    for k, step in enumerate(trace["steps"]):
+        if "clear" in step:
+            gone = [cell for cell in state_at(trace, k).cells if cell[1] in step["clear"]]
+            before, after = to_svg(trace, k), to_svg(trace, k + 1)
+            column = step["clear"][0]
+            assert after.count(f'class="value f{column}"') == before.count(f'class="value f{column}"') - len(gone) + len(step["writes"])
+
+
+def test_a_large_jacobian_is_not_written_out():
+    trace = jacobian_trace(lambda x: x * 2.0, np.arange(9.0), by="rows")
+    assert "∂/∂" not in to_svg(trace)
+
+
+def test_arrays_in_a_frame_have_all_elements_or_a_heat_map():
+    small = trace_function(lambda x: (x.T - x.exp()).sum(), np.arange(9.0).reshape(3, 3) / 9)
+    large = trace_function(lambda x: (x - x.exp()).sum(), np.arange(36.0).reshape(6, 6) / 36)
+    _, _, texts = drawn(Scene(small), 1)
+    assert sum("0.1111" in text for text in texts if "," not in text) == 1, "a row of the matrix"
+    figure, _, texts = drawn(Scene(large), 1)
+    from matplotlib.collections import PatchCollection
+
+    heat = [c for axes in figure.axes for c in axes.collections if isinstance(c, PatchCollection)]
+    assert len(heat) == 1 and len(heat[0].get_paths()) == 36
+    assert "(6, 6)" in texts, "shapes on the edges"
+
+
+def test_a_page_can_be_saved_in_chinese_with_views_open(tmp_path):
+    trace = all_samples()["seed"]
+    page = viz.save(trace, tmp_path / "a.html", lang="zh", views=["memory", "cut"]).read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page and '"views":["memory","cut"]' in page
+    with pytest.raises(ValueError, match="no view 'lens'"):
+        viz.save(trace, tmp_path / "b.html", views=["lens"])
+    with pytest.raises(ValueError, match=r"\.svg has neither"):
+        viz.save(trace, tmp_path / "b.svg", views=["cut"])

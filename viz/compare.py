@@ -1,0 +1,81 @@
+"""Two Traces on one clock, and the first step at which they part.
+
+After reading this file you know what "the same" means here: not the same text, not the same names, but the same values in all that both
+Traces tell (:func:`minigrad.trace.first_divergence`). So a student's engine may be laid beside the reference, and a right answer in another
+legal order is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minigrad.trace import first_divergence
+from viz.hosting import Shown, kernel_runs
+from viz.layout import with_layout
+from viz.reading import check
+
+
+class Comparison(Shown):
+    """Two Traces, one below the other. ``divergence`` is the first difference, or None."""
+
+    def __init__(self, first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] = ("first", "second"), **options: Any):
+        check(first)
+        check(second)
+        if len(names) != 2:
+            raise ValueError(f"compare: names must be two texts, got {list(names)}")
+        self.divergence = first_divergence(dict(first), dict(second), **{k: options.pop(k) for k in ("rtol", "atol") if k in options})
+        found = self.divergence
+        difference = None
+        if found is not None:
+            order = [n["id"] for n in _ordered(first)], [n["id"] for n in _ordered(second)]
+            at = order[0].index(found.node) if found.node in order[0] else -1
+            other = order[1][at] if 0 <= at < len(order[1]) else None
+            difference = {"step": found.step, "node": found.node, "other": other, "column": found.column, "say": found.say}
+            difference |= {"kind": found.kind, "expected": found.expected, "got": found.got, "edge": found.edge}
+        document = {
+            "schema": "minigrad.pair/1",
+            "first": with_layout(first),
+            "second": with_layout(second),
+            "difference": difference,
+            "names": [str(name) for name in names],
+        }
+        super().__init__(document, document["first"], f"{names[0]} and {names[1]}", **options)
+
+    def __repr__(self) -> str:
+        found = self.divergence
+        if found is None:
+            return "The two traces agree in every value."
+        return f"First difference{'' if found.step is None else f', at step {found.step + 1}'}: {found.say}"
+
+
+def compare(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] = ("first", "second"), **options: Any) -> Any:
+    """Show two Traces on one clock, with the first difference marked in both and a way to jump to it.
+
+    Args:
+        first: the reference. second: the Trace that is compared with it.
+        names: how the two are called.
+        options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the stepper.
+
+    Returns:
+        A :class:`viz.widget.Pair` where a kernel runs and anywidget is installed, else a :class:`Comparison`; both have ``divergence``,
+        ``to_html()`` and ``save(path)``.
+
+    Raises:
+        viz.reading.TraceError: one of them is not a Trace.
+        ValueError: not two names; an unknown view or language.
+    """
+    found = Comparison(first, second, names, **options)
+    if kernel_runs():
+        try:
+            from viz.widget import Pair
+        except ModuleNotFoundError:
+            return found
+        return Pair(found)
+    return found
+
+
+def _ordered(trace: Mapping[str, Any]) -> list[Any]:
+    """The nodes as :func:`minigrad.trace.first_divergence` matches them: by birth within their kind."""
+    rank = {"input": 0, "param": 1, "const": 2}
+    return sorted(trace["nodes"], key=lambda n: rank.get(n["kind"], 3))

@@ -1,0 +1,273 @@
+"""A module's drawing: one box for each layer, opened to any depth; with an example input the way that values really take through it.
+
+    model.draw_graph(x)                 the children as boxes, joined as the forward pass joins them
+    model.draw_graph(x, depth=2)        their children too; depth=None: down to the single operations, in a frame for each module
+    model.draw_graph()                  without an input: what is inside what, with the parameters' shapes
+
+After reading this file you know how an operation finds its module without any tracing: the engine numbers nodes as they are born, so the
+nodes born between a module's call and its return are its own. A module that is called twice is two boxes, as its values take two ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad.backend import is_differentiable
+from minigrad.engine.modes import enable_grad
+from minigrad.errors import NoGradientError
+from minigrad.nn import Module
+from minigrad.nodes import Leaf, OpNode, Pick, next_birth
+from minigrad.tensor import Tensor
+from viz.drawing import empty, text
+from viz.svg import palette
+from viz.walks import oldest_first
+
+Look = dict[str, str]
+
+
+@dataclass
+class Call:
+    """One call of a module: where it is in the model, when its first and last node were born, the calls inside it, and the result's
+    shape."""
+
+    path: str
+    module: Module
+    begins: int
+    ends: int = 0
+    depth: int = 0
+    parent: Call | None = None
+    inside: list[Call] = field(default_factory=list)
+    shape: str = ""
+
+
+def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | None = 1, limit: int = 2_000) -> Any:
+    """The drawing of a module; see the examples above.
+
+    Args:
+        model: the module.
+        example: what it is called with; nothing for the tree of modules.
+        depth: how many levels are opened: 0 draws one box, None every operation.
+        limit: the largest number of boxes.
+
+    Raises:
+        ValueError: more boxes than ``limit``, or a negative depth.
+        NoGradientError: the result has no history (it does not depend on a parameter or floating input).
+        ModuleNotFoundError: the package graphviz is not installed.
+    """
+    if depth is not None and depth < 0:
+        raise ValueError(f"draw_graph: depth must be 0 or more, or None for everything, got {depth}")
+    if not example:
+        return _tree(model, depth, limit)
+    drawing = empty()
+    top, result = _run(model, example)
+    tensors = [t for t in _flat(result) if isinstance(t, Tensor) and t.requires_grad]
+    if not tensors:
+        raise NoGradientError(
+            "draw_graph: the module's result has no history, so there is nothing to draw: it depends on no parameter that "
+            "requires grad and on "
+            "no floating input, or the module detaches it."
+        )
+    return _flow(drawing, model, top, tensors, depth, limit)
+
+
+def _run(model: Module, example: tuple[Any, ...]) -> tuple[Call, Any]:
+    """Call the model once, with inputs that require grad, and note who was called when. The model's state is that of a forward pass."""
+    paths = {id(module): name for name, module in model.named_modules()}
+    top = Call("", model, next_birth())
+    stack = [top]
+
+    def enter(module: Module, args: Any) -> None:
+        call = Call(paths[id(module)], module, next_birth(), depth=len(stack) - 1, parent=stack[-1])
+        stack[-1].inside.append(call)
+        stack.append(call)
+
+    def leave(module: Module, args: Any, out: Any) -> None:
+        call = stack.pop()
+        call.ends = next_birth()
+        call.shape = ", ".join(str(tuple(t.shape)) for t in _flat(out) if isinstance(t, Tensor))
+
+    handles = []
+    try:
+        for module in model.modules():
+            handles += [module.register_forward_pre_hook(enter), module.register_forward_hook(leave)]
+        with enable_grad():
+            result = model(*[_input(x) for x in example])
+    finally:
+        for handle in handles:
+            handle.remove()
+    return top.inside[0], result
+
+
+def _input(value: Any) -> Any:
+    """A tensor of its own that requires grad, so that the way from it is recorded too."""
+    if isinstance(value, Tensor) and is_differentiable(value.dtype):
+        return value.detach().requires_grad_()
+    return value
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return [leaf for item in value.values() for leaf in _flat(item)]
+    return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list | tuple) else [value]
+
+
+def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: int | None, limit: int) -> Any:
+    """Boxes for calls, closed at ``depth``, and for the operations outside of closed ones; edges where a value crosses from one to
+    another."""
+    light = {name: pair[0] for name, pair in palette().items()}
+    made_by = [t.node if t.grad_fn is None else t.grad_fn for t in results]
+    complaint = (
+        f"draw_graph: the forward pass has more than {limit * 20:,} operations, too many to draw. Give a smaller example (a shorter "
+        "sequence), "
+        "draw a part of the model, or raise the limit: draw_graph(x, limit=…)."
+    )
+    nodes = oldest_first([node.parents[0] if isinstance(node, Pick) else node for node in made_by], limit * 20, complaint)
+    parameters = {id(p.node): name for name, p in model.named_parameters()}
+    calls = _in_order(top)
+    box_of: dict[int, str] = {}  # node -> box
+    frame_of: dict[str, Call | None] = {}
+    lines: dict[str, list[str]] = {}
+    looks: dict[str, Look] = {}
+    for node in nodes:
+        if isinstance(node, Leaf):
+            if id(node) in parameters and depth is not None:
+                continue  # it is inside a closed box, which tells how many it has
+            name = parameters.get(id(node), "input")
+            key = f"n{len(lines)}"
+            owner = name.rpartition(".")[0] if id(node) in parameters else None
+            frame = next((call for call in calls if call.path == owner and call is not top), None)
+            lines[key], frame_of[key] = [name, f"{tuple(node.shape)} {node.dtype}"], frame
+            looks[key] = {"style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
+        else:
+            innermost = _innermost(top, node.born)
+            closed = _closed(innermost, depth)
+            if closed is not None:
+                key = f"m{calls.index(closed)}"
+                lines[key], frame_of[key] = _about(closed), closed.parent
+                looks[key] = {"style": "filled,bold", "fillcolor": light["raised"]}
+            else:
+                key = f"n{len(lines)}"
+                head = node.primitive.name if isinstance(node, OpNode) else node.name().removesuffix("0").removesuffix("Backward")
+                lines[key], frame_of[key] = [head, f"{tuple(node.shape)}"], innermost
+                looks[key] = {"style": "rounded,filled", "fillcolor": light["raised"]}
+        box_of[id(node)] = key
+        if len(lines) > limit:
+            raise ValueError(
+                f"draw_graph: the drawing has more than {limit:,} boxes. Open fewer levels (depth=1), or raise the limit: "
+                "draw_graph(x, limit=…)."
+            )
+    _frames(drawing, [call for call in calls if call is not top], frame_of, lines, looks, light)
+    edges: dict[tuple[str, str], None] = {}
+    for node in nodes:
+        for parent in node.parents:
+            source = parent.parents[0] if isinstance(parent, Pick) else parent
+            if source is None or id(source) not in box_of:
+                continue
+            pair = box_of[id(source)], box_of[id(node)]
+            if pair[0] != pair[1]:
+                edges[pair] = None
+    for source_box, box in edges:
+        drawing.edge(source_box, box)
+    return drawing
+
+
+def _frames(
+    drawing: Any, calls: list[Call], frame_of: dict[str, Call | None], lines: dict[str, list[str]], looks: dict[str, Look], light: Look
+) -> None:
+    """A frame for each opened call, inside that of the call around it, with its boxes in it."""
+    boxes: dict[int, list[str]] = {}
+    for key, call in frame_of.items():
+        boxes.setdefault(id(call) if call is not None and call in calls else 0, []).append(key)
+    needed = {id(c) for call in frame_of.values() for c in _line_up(call)}
+
+    def fill(where: Any, inside: list[Call], own: list[str]) -> None:
+        for key in own:
+            where.node(key, text(lines[key]), shape="box", **looks[key])
+        for call in inside:
+            if id(call) in needed and (id(call) in boxes or any(id(c) in needed for c in call.inside)):
+                title = f"{call.path}: {type(call.module).__name__}"
+                with where.subgraph(name=f"cluster_{call.begins}") as frame:
+                    frame.attr(
+                        label=text([title]), color=light["line"], fontcolor=light["soft"], fontsize="11", style="rounded", labeljust="l"
+                    )
+                    frame.attr(fontname="Helvetica,sans-serif")
+                    fill(frame, call.inside, boxes.get(id(call), []))
+
+    fill(drawing, [call for call in calls if call.depth == 1], boxes.get(0, []))
+
+
+def _line_up(call: Call | None) -> list[Call]:
+    out = []
+    while call is not None:
+        out.append(call)
+        call = call.parent
+    return out
+
+
+def _in_order(top: Call) -> list[Call]:
+    out, stack = [], [top]
+    while stack:
+        call = stack.pop()
+        out.append(call)
+        stack.extend(reversed(call.inside))
+    return out
+
+
+def _innermost(top: Call, born: int) -> Call:
+    """The call during which a node was born: ``top`` for those of no call inside it."""
+    call = top
+    while True:
+        deeper = next((c for c in call.inside if c.begins < born < c.ends), None)
+        if deeper is None:
+            return call
+        call = deeper
+
+
+def _closed(call: Call, depth: int | None) -> Call | None:
+    """The call around this one that is drawn as one box, if there is one. A module without modules inside is closed unless depth is
+    None."""
+    if depth is None:
+        return None
+    while call.parent is not None and call.depth > depth:
+        call = call.parent
+    opened = call.depth < depth and any(True for _ in call.module.children())
+    return None if opened else call
+
+
+def _about(call: Call) -> list[str]:
+    """The words in a module's box: path and class, settings, parameters, shape of the result."""
+    module = call.module
+    head = f"{call.path}: {type(module).__name__}" if call.path else type(module).__name__
+    count = sum(p.numel() for p in module.parameters())
+    settings = module.extra_repr() if hasattr(module, "extra_repr") else ""
+    settings = settings if len(settings) <= 44 else settings[:43] + "…"
+    return [line for line in (head, settings, f"{count:,} parameters" if count else "", f"→ {call.shape}" if call.shape else "") if line]
+
+
+def _tree(model: Module, depth: int | None, limit: int) -> Any:
+    """What is inside what: no values, no order of use."""
+    drawing = empty(rankdir="LR")
+    light = {name: pair[0] for name, pair in palette().items()}
+    deepest = 1_000_000 if depth is None else depth
+    stack: list[tuple[str, Module, int, str | None]] = [("", model, 0, None)]
+    count = 0
+    while stack:
+        path, module, level, above = stack.pop()
+        key, count = f"m{count}", count + 1
+        if count > limit:
+            raise ValueError(f"draw_graph: the model has more than {limit:,} modules; open fewer levels: draw_graph(depth=1)")
+        children = list(module.named_children())
+        lines = _about(Call(path, module, 0))
+        if not children or level >= deepest:
+            shapes = [f"{name}: {tuple(p.shape)}" for name, p in list(module.named_parameters())[:6]]
+            lines += shapes
+        if children and level >= deepest:
+            lines.append(f"{len(children)} modules inside")
+        drawing.node(key, text(lines), shape="box", style="filled", fillcolor=light["v-tint" if module is model else "raised"])
+        if above is not None:
+            drawing.edge(above, key)
+        if level < deepest:
+            stack.extend(reversed([(f"{path}.{name}" if path else name, child, level + 1, key) for name, child in children]))
+    return drawing

@@ -1,0 +1,115 @@
+"""Drawings of what has not run yet: a recorded Program, and a static graph of symbols.
+
+After reading this file you know that both are lists in an order in which they can be computed. A Program's instructions name their
+operands by number; a symbol points at its parents. The boxes say what is known before anything is computed (operation, settings, shape
+and dtype); the pass that an instruction belongs to has the page's colour and line, so that a backward pass stands apart from the forward
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from viz.drawing import empty, text
+from viz.svg import palette
+from viz.walks import operands_first
+
+LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("ink", "bold")}
+"""Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""
+
+
+ROLE = {"given": ("wire", "solid"), "gradient": ("g", "dotted"), "tangent": ("d", "dashed")}
+"""The same for the nodes of a static graph, by who made them."""
+
+
+def draw_program(program: Any, limit: int = 2_000) -> Any:
+    """The graph of a :class:`minigrad.program.Program`: inputs above, one box for each instruction, results with a bold rim.
+
+    Raises ValueError for more than ``limit`` instructions, ModuleNotFoundError without the package graphviz.
+    """
+    drawing = empty()
+    size = len(program.instructions)
+    if size > limit:
+        raise ValueError(
+            f"draw_graph: the program has {size:,} instructions, too many for a picture (the limit is {limit:,}); print(program) shows them"
+        )
+    light = {name: pair[0] for name, pair in palette().items()}
+    names, made = program.names, {n for instruction in program.instructions for n in instruction.outputs}
+    used = {n for instruction in program.instructions for n in instruction.reads()} | set(program.outputs)
+    call = lambda n: names.get(n) or f"%{n}"
+    for n in sorted(used - made):
+        what = "constant" if n in program.constants else "captured" if n in getattr(program, "captured", {}) else "input"
+        drawing.node(
+            f"v{n}",
+            text([call(n), f"{what}  {program.types[n]!r}"]),
+            shape="box",
+            style="filled",
+            fillcolor=light["v-tint"],
+            color=light["v"],
+        )
+    home: dict[int, str] = {n: f"v{n}" for n in used - made}
+    results = set(program.outputs)
+    for i, instruction in enumerate(program.instructions):
+        key = f"i{i}"
+        settings = ", ".join(
+            f"{name}={_short(value)}" for name, value in instruction.params.items() if value is not False and value is not None
+        )
+        head = f"{', '.join(map(call, instruction.outputs))} = {instruction.primitive.name}{f'({settings})' if settings else ''}"
+        kinds = [repr(program.types[n]) for n in instruction.outputs]
+        colour, style = LINE.get(instruction.phase, ("g", "dotted"))
+        width = "2.4" if results & set(instruction.outputs) else "1.2"
+        look = {"style": f"rounded,filled,{style}", "fillcolor": light["raised"], "color": light[colour], "penwidth": width}
+        drawing.node(key, text([head, *kinds, *([] if instruction.phase == "forward" else [instruction.phase])]), shape="box", **look)
+        for n in instruction.reads():
+            if n in home:
+                drawing.edge(home[n], key)
+        home.update(dict.fromkeys(instruction.outputs, key))
+    return drawing
+
+
+def draw_symbols(outputs: Iterable[Any], limit: int = 2_000) -> Any:
+    """The static graph (``minigrad.graph``) behind some nodes: Variables above, results with a bold rim.
+
+    What ``gradients`` added has the adjoints' colour and dots, what ``jvp`` added the tangents' colour and dashes; "of" names the node
+    whose derivative it is a part of.
+
+    Raises ValueError for more than ``limit`` nodes, ModuleNotFoundError without the package graphviz.
+    """
+    drawing = empty()
+    light = {name: pair[0] for name, pair in palette().items()}
+    roots = list(outputs)
+    complaint = f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture; draw a part of it"
+    order = operands_first(roots, lambda node: node.inputs, limit, complaint)
+    number = {id(node): f"n{i}" for i, node in enumerate(order)}
+    for node in order:
+        colour, style = ROLE.get(node.role, ROLE["given"])
+        look = {"style": f"rounded,filled,{style}", "fillcolor": light["raised"], "color": light[colour], "penwidth": "1.2"}
+        if not node.inputs:
+            look = {"style": f"filled,{style}", "fillcolor": light["v-tint"], "color": light["v" if node.role == "given" else colour]}
+        if any(node is root for root in roots):
+            look["penwidth"] = "2.4"
+        drawing.node(number[id(node)], text(_words(node)), shape="box", **look)
+        for parent in node.inputs:
+            drawing.edge(number[id(parent)], number[id(node)])
+    return drawing
+
+
+def _words(node: Any) -> list[str]:
+    """Name and operation, the numbers among its operands, shape and dtype as far as they are known, and what it is a derivative of."""
+    operation = getattr(node.primitive, "name", None) or type(node.op).__name__.removesuffix("Op").lower()
+    numbers = [_short(a) for a in node.args if not hasattr(a, "inputs")]
+    settings = [f"{name}={_short(value)}" for name, value in node.params.items() if value is not False and value is not None]
+    inside = ", ".join([*numbers, *settings])
+    name = node.name if len(node.name) <= 44 else node.name[:43] + "…"
+    known = [str(fact) for fact in (node.known_shape, node.known_dtype) if fact is not None]
+    lines = [name, operation + (f"({inside})" if inside else "")] if node.inputs or operation != "placeholder" else [name]
+    lines += [" ".join(known)] if known else []
+    if node.of is not None:
+        lines.append(f"of {node.of.name}"[:44])
+    return lines
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else shown[:39] + "…"

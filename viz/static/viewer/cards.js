@@ -1,0 +1,127 @@
+// Cards and wires: what one node, one group and one edge look like. The same constants as viz/layout/measure.py.
+
+import { HEAT, LINE, ROW, heatMap, heatOf, kindOf, linesOf, rowHeight, shapeText } from "./arrays.js";
+import { s, setText } from "./dom.js";
+import { captionOf, headingRuns, svgRuns } from "./formulas.js";
+
+const HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8;
+
+// A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson 1980), so it never swings into a card.
+export function curve(points) {
+  const n = points.length, slope = points.slice(1).map((p, i) => (p[1] - points[i][1]) / (p[0] - points[i][0] || 1));
+  const tangent = points.map((_, i) => {
+    if (i === 0 || i === n - 1 || slope[i - 1] * slope[i] <= 0) return 0;
+    return (2 * slope[i - 1] * slope[i]) / (slope[i - 1] + slope[i]);
+  });
+  let d = `M${points[0][0]} ${points[0][1]}`;
+  for (let i = 1; i < n; i++) {
+    const [x0, y0] = points[i - 1], [x1, y1] = points[i], reach = (x1 - x0) * (tangent[i - 1] || tangent[i] ? 1 / 3 : 0.45);
+    const f = (v) => Math.round(v * 10) / 10;
+    d += `C${f(x0 + reach)} ${f(y0 + tangent[i - 1] * reach)} ${f(x1 - reach)} ${f(y1 - tangent[i] * reach)} ${x1} ${y1}`;
+  }
+  return d;
+}
+
+// The generation of a node or edge: 0 the function itself, 1 its derivative's graph, 2 and 3 further derivatives.
+const STAGES = { backward: 1, "first backward": 1, jvp: 2, "second backward": 2, "third backward": 3 };
+export const stageOf = (item) => STAGES[item.stage] ?? 0;
+
+// note: the shape that travels along the wire, where it is an array's.
+export function drawWire(points, stage = 0, note = "") {
+  const [x0, y0] = points[0], [x1, y1] = points.at(-1), before = points.at(-2);
+  const line = s("path", { class: "mg-wire" }), tip = s("path", { class: "mg-tip" });
+  const ways = {
+    forward: [curve([...points.slice(0, -1), [x1 - HEAD_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
+    backward: [curve([[x0 + HEAD_TIP, y0], ...points.slice(1)]), `M${x0} ${y0}l10 -4.5v9z`],
+  };
+  function point(way) {
+    line.setAttribute("d", ways[way][0]);
+    tip.setAttribute("d", ways[way][1]);
+  }
+  point("forward");
+  const text = note && s("text", { x: x0 + 7, y: y0 - 5, class: "mg-shape", "aria-hidden": "true" }, note);
+  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip, text), middle: [(before[0] + x1) / 2, (before[1] + y1) / 2], point };
+}
+
+// What a wire says of the array that it carries; where one value serves many places, both shapes.
+export function edgeNote(edge, from, to) {
+  if (edge.broadcast) return `${shapeText(from.shape ?? [])} ⇒ ${shapeText(to.shape ?? [])}`;
+  return from?.shape?.length ? shapeText(from.shape) : "";
+}
+
+const CORNER = { input: 15, output: 15, param: 15, const: 2 };
+const ACCENT_SHAPE = { d: () => s("circle", { cx: 5, cy: -11.5, r: 1.5 }), g: () => s("path", { d: "M1.5 -11h7" }) };
+const frame = ({ x, y, w, h }, corner) => (grow, name, pushed = 0) => s("rect", {
+  x: x - w / 2 - grow + pushed, y: y - h / 2 - grow + pushed, width: w + 2 * grow, height: h + 2 * grow, rx: corner + grow, class: name,
+});
+
+// Rows for the columns, each with its mark and its value; heights by the shape.
+function drawRows(columns, box, top, shape) {
+  const rows = new Map(), left = box.x - box.w / 2 + SIDE, right = box.x + box.w / 2 - SIDE, kind = kindOf(shape);
+  for (const { key: column } of columns) {
+    const mark = s("g", { class: `mg-mark mg-c-${column}` }, s("text", null, "v"), ACCENT_SHAPE[column]?.());
+    const value = s("text", { x: right, class: `mg-value mg-c-${column}` }), map = s("g");
+    const row = { mark, value, map, row: s("g", { class: "mg-row" }, mark, value, map), at: 0, text: "" };
+    row.show = (given) => {
+      const lines = linesOf(given, shape), text = lines.join("\n");
+      if (text === row.text) return;
+      row.text = text;
+      if (lines.length === 1) setText(value, lines[0]);
+      else value.replaceChildren(...lines.map((line, i) => s("tspan", { x: right, dy: i ? LINE : null }, line)));
+      const heat = kind === "heat" ? heatOf(given) : null;
+      map.replaceChildren(...(heat ? [heatMap(heat, left, row.at + 6, box.w - 2 * SIDE, HEAT - 5)] : []));
+    };
+    rows.set(column, row);
+  }
+  return { rows, left, top, tall: rowHeight(shape) };
+}
+
+// The columns that are shown, one below the other.
+export function arrangeRows(card, shown) {
+  let at = card.top + 14;
+  for (const [column, row] of card.rows) {
+    row.row.classList.toggle("mg-off", !shown.has(column));
+    if (!shown.has(column)) continue;
+    row.mark.setAttribute("transform", `translate(${card.left} ${at})`);
+    row.value.setAttribute("y", at);
+    for (const line of row.value.children) if (!line.hasAttribute("dy")) line.setAttribute("y", at);
+    row.map.setAttribute("transform", `translate(0 ${at - row.at})`);
+    at += card.tall;
+  }
+}
+
+export function drawCard(node, box, columns) {
+  const { x, y, w, h: tall } = box, left = x - w / 2, top = y - tall / 2, small = captionOf(node), body = top + HEAD + (small ? CAPTION : 0);
+  const rim = frame(box, CORNER[node.kind] ?? 7), kind = /^\w+$/.test(node.kind) ? node.kind : "op", stage = stageOf(node);
+  const heading = s("text", { x, y: top + 20, class: "mg-heading" }, svgRuns(headingRuns(node)));
+  const { rows, ...place } = drawRows(columns, box, body, node.shape ?? []);
+  const stripes = Array.from({ length: stage }, (_, i) => s("path", { d: `M${left + 4 + 4 * i} ${top + 6}v${tall - 12}`, class: "mg-stripe" }));
+  const kept = node.saved?.length ? s("rect", { x: left + w - 14, y: top - 4, width: 8, height: 8, class: "mg-kept" }) : null;
+  const group = s("g", { class: `mg-node mg-kind-${kind} mg-stage-${stage}${node.dangling ? " mg-dangling" : ""}`, "data-node": node.id, tabindex: "-1", role: "button" },
+    rim(4, "mg-halo"), rim(0, "mg-card"), node.dangling && rim(0, "mg-hatch"), stripes, heading,
+    small && s("text", { x, y: top + HEAD + 7, class: "mg-caption" }, small),
+    columns.length && s("path", { d: `M${left + 1} ${body - 1}h${w - 2}`, class: "mg-rule" }),
+    [...rows.values()].map((r) => r.row), kept);
+  return { group, heading, rows, room: w - 12, ...place };
+}
+
+// A group as one box: a pile of cards.
+export function drawGroup(group, box, columns, words) {
+  const top = box.y - box.h / 2, rim = frame(box, 7), shape = [];
+  const heading = s("text", { x: box.x, y: top + 20, class: "mg-heading mg-group-name" }, `▸ ${group.label}`);
+  const { rows, ...place } = drawRows(columns, box, top + HEAD + CAPTION, shape);
+  const element = s("g", { class: "mg-node mg-group", "data-node": group.id, tabindex: "-1", role: "button", "aria-expanded": "false" },
+    rim(0, "mg-card mg-pile", 6), rim(0, "mg-card mg-pile", 3), rim(4, "mg-halo"), rim(0, "mg-card"), heading,
+    s("text", { x: box.x, y: top + HEAD + 7, class: "mg-caption" }, words),
+    columns.length && s("path", { d: `M${box.x - box.w / 2 + 1} ${top + HEAD + CAPTION - 1}h${box.w - 2}`, class: "mg-rule" }),
+    [...rows.values()].map((r) => r.row));
+  return { group: element, heading, rows, room: box.w - 12, ...place };
+}
+
+export const groupSize = (group, columns, words) => [
+  Math.max(140, Array.from(`▸ ${group.label}`).length * 9 + 2 * SIDE, Array.from(words).length * 6 + 2 * SIDE, 22 + 23 * 8 + 2 * SIDE),
+  HEAD + CAPTION + columns.length * ROW + 8,
+];
+
+// The size of a node's card where Python laid nothing out: that of its place in the Trace's layout.
+export const cardSize = (box) => [box.w, box.h];

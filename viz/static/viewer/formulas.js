@@ -1,0 +1,154 @@
+// Formulas: tokens as MathML, and as runs of SVG text; names of nodes and columns.
+
+import { h, m, s } from "./dom.js";
+import { columnOf, key } from "./fold.js";
+import { shapeText } from "./arrays.js";
+import { short } from "./numbers.js";
+
+const ACCENT = { dot: "˙", bar: "¯" }, COMBINING = { dot: "\u0307", bar: "\u0304" };
+const ACCENT_COLUMN = { dot: "d", bar: "g" };
+const RELATION = new Set(["=", "+=", "→", "≈", "←"]), SPACED = new Set([..."+−·/×@=→←≈<>≤≥≠", "+="]);
+
+function symbol(token, colour = true) {
+  const column = ACCENT_COLUMN[token.accent]; // plain symbols in ink: colour means a tangent or an adjoint
+  const base = m("mi", null, String(token.base ?? ""));
+  const body = ACCENT[token.accent] ? m("mover", { accent: "true" }, base, m("mo", { stretchy: "false" }, ACCENT[token.accent])) : base;
+  const small = (text) => m(/^[\d,]+$/.test(text) ? "mn" : "mi", null, String(text));
+  const attributes = { class: colour && column ? `mg-c-${column}` : null, "data-node": token.node };
+  if (token.sub && token.sup) return m("msubsup", attributes, body, small(token.sub), small(token.sup));
+  if (token.sub) return m("msub", attributes, body, small(token.sub));
+  if (token.sup) return m("msup", attributes, body, small(token.sup));
+  return m("mrow", attributes, body);
+}
+
+function number(value, column) {
+  const text = short(value), [mantissa, power] = typeof value === "number" ? text.split("e") : [text];
+  const attributes = { class: column ? `mg-c-${column}` : null };
+  if (power === undefined) return m("mn", attributes, text);
+  return m("mrow", attributes, m("mn", null, mantissa), m("mo", null, "×"), m("msup", null, m("mn", null, "10"), m("mn", null, power)));
+}
+
+// A function's name stands apart from its argument, except before a bracket.
+const takesGap = (i, all) => i + 1 < all.length && all[i + 1].text !== "(";
+const tokenRow = (tokens) => m("mrow", null, (tokens ?? []).map(tokenMath));
+
+function tokenMath(token, i = 0, all = []) {
+  switch (token.t) {
+    case "sym": return symbol(token);
+    case "num": return number(token.value, token.col);
+    case "op": {
+      const text = String(token.text ?? "");
+      if (RELATION.has(text)) return m("mo", { lspace: "0.3em", rspace: "0.3em" }, text);
+      return m("mo", SPACED.has(text) || text === "," ? { stretchy: "false" } : { stretchy: "false", lspace: "0", rspace: "0" }, text);
+    }
+    case "fn": return m("mrow", null, m("mi", null, String(token.text ?? "")), takesGap(i, all) && m("mspace", { width: "0.17em" }));
+    case "frac": return m("mfrac", null, tokenRow(token.num), tokenRow(token.den));
+    case "sup": return m("msup", null, tokenRow(token.base), tokenRow(token.exp));
+    case "sqrt": return m("msqrt", null, tokenRow(token.of));
+    default: return m("mtext", null, String(token.text ?? ""));
+  }
+}
+
+const isRelation = (t) => t.t === "op" && RELATION.has(t.text);
+const isAfter = (t) => t.t === "op" && t.text === "→"; // what follows is the running sum: before + part = after
+export const math = (tokens) => m("math", null, tokenRow(tokens));
+
+// A formula may only break before its second, third … "=": each piece is a formula of its own.
+export function equation(tokens) {
+  const end = tokens.findIndex(isAfter), pieces = [[]];
+  let relations = 0;
+  for (const t of end < 0 ? tokens : tokens.slice(0, end)) {
+    if (isRelation(t) && relations++ > 0) pieces.push([]);
+    pieces.at(-1).push(t);
+  }
+  return pieces.map((piece) => h("span", { class: "mg-piece" }, math(piece)));
+}
+
+function runs(tokens) {
+  const single = (inner) => inner.length === 1 || (inner.length === 2 && inner[0].text === "∂");
+  const grouped = (inner) => (single(inner) ? runs(inner) : [{ text: "(" }, ...runs(inner), { text: ")" }]);
+  return tokens.flatMap((t, i) => {
+    switch (t.t) {
+      case "sym": return symbolRuns(t);
+      case "num": return [{ text: short(t.value) }];
+      case "op": return [{ text: SPACED.has(t.text) ? ` ${t.text} ` : t.text === "," ? ", " : String(t.text ?? "") }];
+      case "fn": return [{ text: t.text + (takesGap(i, tokens) ? "\u2009" : "") }];
+      case "frac": return [...grouped(t.num ?? []), { text: "/" }, ...grouped(t.den ?? [])];
+      case "sup": return [...grouped(t.base ?? []), ...runs(t.exp ?? []).map((r) => ({ ...r, level: 1 }))];
+      case "sqrt": return [{ text: "√" }, ...grouped(t.of ?? [])];
+      default: return [{ text: String(t.text ?? "") }];
+    }
+  });
+}
+export const symbolRuns = (label) => [
+  { text: String(label.base ?? "").replace(/^./u, (first) => first + (COMBINING[label.accent] ?? "")), italic: true },
+  ...(label.sub ? [{ text: String(label.sub), level: -1 }] : []),
+  ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
+];
+export const plain = (pieces) => pieces.map((r) => (r.level > 0 ? "^" : "") + r.text).join("").replaceAll("\u2009", " ").trim();
+export const labelOf = (node) => node.label ?? { base: node.id };
+
+export function headingRuns(node) {
+  const head = symbolRuns(labelOf(node)), expression = runs(node.expr ?? []);
+  const all = expression.length ? [...head, { text: " = " }, ...expression] : head;
+  const length = all.reduce((sum, r) => sum + Array.from(r.text).length, 0);
+  return length <= 30 ? all : [...head, { text: " = " }, { text: String(node.op ?? "…") }];
+}
+
+export function captionOf(node) {
+  const name = String(node.name ?? ""), parts = [];
+  if (name && name !== plain(symbolRuns(labelOf(node)))) parts.push(name.length <= 22 ? name : name.slice(0, 21) + "…");
+  if (node.shape?.length) parts.push(`${shapeText(node.shape)} ${node.dtype ?? ""}`.trim());
+  return parts.join(" · ");
+}
+
+// Subscripts by dy, since baseline-shift is not supported everywhere.
+export function svgRuns(pieces) {
+  let level = 0;
+  return pieces.map((r) => {
+    const to = r.level ?? 0, dy = (level - to) * 4.5;
+    level = to;
+    return s("tspan", { dy: dy || null, class: [r.italic ? "mg-i" : "", to ? "mg-small" : ""].join(" ").trim() || null }, r.text);
+  });
+}
+
+// The formula with each symbol replaced by its value.
+function spelled(tokens, state) {
+  const cell = (t) => key(t.node, t.col ?? "v");
+  return (tokens ?? []).map((t) => {
+    if (t.t === "sym" && state.has(cell(t))) return { t: "num", value: state.get(cell(t)), col: t.col ?? "v" };
+    if (t.t === "frac") return { ...t, num: spelled(t.num, state), den: spelled(t.den, state) };
+    if (t.t === "sup") return { ...t, base: spelled(t.base, state), exp: spelled(t.exp, state) };
+    return t.t === "sqrt" ? { ...t, of: spelled(t.of, state) } : t;
+  });
+}
+
+// Sums beside the formula. The running sum of an adjoint always; the numbers of the step where its formula holds symbols only (fewer than
+// two relations), from the contributions or by putting values in.
+export function arithmetic(step, state) {
+  const op = (text) => ({ t: "op", text }), num = (value, col) => ({ t: "num", value, col });
+  const column = columnOf(step), written = step.writes?.[0]?.[2], contribs = step.contribs ?? [], formula = step.formula ?? [], out = [];
+  const product = (c) => {
+    if (c.local === undefined) return [num(c.product)];
+    const pair = [num(c.local), op("·"), num(c.upstream, column)];
+    return column === "g" ? pair.reverse() : pair; // as the formulas are written: ẏ = ∂y/∂x · ẋ, but x̄ = ȳ · ∂y/∂x
+  };
+  if (formula.filter(isRelation).length < 2) {
+    const from = formula.findIndex(isRelation), right = formula.slice(from + 1);
+    if (contribs.length > 1 || contribs[0]?.local !== undefined) {
+      const terms = contribs.flatMap((c, i) => (i ? [op("+"), ...product(c)] : product(c)));
+      out.push([...terms, op("="), num(contribs.length === 1 ? contribs[0].product : written, column)]);
+    } else if (!contribs.length && from >= 0 && right.length > 1) out.push([...spelled(right, state), op("="), num(written, column)]);
+  }
+  const after = formula.findIndex(isAfter);
+  if (after >= 0) return [...out, formula.slice(after + 1)];
+  const sum = (c) => [num(c.before, column), op("+"), num(c.product), op("="), num(c.after ?? written, column)];
+  return [...out, ...contribs.filter((c) => c.before !== undefined).map(sum)];
+}
+
+
+export const columnName = (column, t) => (t(column.key) === column.key ? String(column.label ?? column.key) : t(column.key));
+export const columnMark = (key) => m("math", { "aria-hidden": "true" }, symbol({ base: "v", accent: { d: "dot", g: "bar" }[key] }, false));
+// A node's adjoint as a row's head: the symbol for the eye, its name for the ear.
+export const adjointHead = (node, t) => [m("math", { "aria-hidden": "true" }, symbol({ ...labelOf(node), accent: "bar" })), h("span", { class: "mg-hidden" }, `${t("g")} ${nodeName(node)}`)];
+export const nodeName = (node) => plain(symbolRuns(labelOf(node)));

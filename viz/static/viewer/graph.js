@@ -1,0 +1,266 @@
+// The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk by arrow keys.
+
+import { arrangeRows, cardSize, drawCard, drawGroup, drawWire, edgeNote, groupSize, stageOf } from "./cards.js";
+import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
+import { columnOf, key } from "./fold.js";
+import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
+import { MANY, groupTree, openAtFirst, visible } from "./groups.js";
+import { solve } from "./layout.js";
+import { brief, short } from "./numbers.js";
+
+const FLOATING = new Set(["const", "param", "seed"]);
+const MOST_OPEN = 400; // boxes that may be on view together
+
+export function drawGraph(trace, t, changed) {
+  const { nodes, edges, columns } = trace, byId = new Map(nodes.map((node) => [node.id, node]));
+  const tree = groupTree(trace), open = tree ? openAtFirst(tree) : new Set();
+  const under = s("g"), over = s("g"), labels = s("g", { "aria-hidden": "true" });
+  const hatch = s("pattern", { id: `mg-hatch-${++hatches}`, width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+    s("path", { d: "M0 0v8", class: "mg-hatch-line" }));
+  const svg = s("svg", { class: "mg-svg", role: "group", "aria-label": t("graph") }, s("defs", null, hatch), under, over, labels);
+  const scroll = h("div", { class: "mg-scroll mg-graph" }, svg);
+  const opened = h("div", { class: "mg-opened", role: "group", "aria-label": t("groups") });
+  const swatch = (kind) => s("svg", { viewBox: "0 0 22 14", class: `mg-swatch mg-swatch-${kind}`, "aria-hidden": "true" },
+    s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }));
+  const growing = trace.steps.some((step) => step.add?.length);
+  let place = null, shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
+  let zoom = 1, byReader = false, marked = [], lit = [];
+
+  // ---- what is on view: all nodes, or boxes for the groups that are closed
+  function build() {
+    const seen = tree ? visible(tree, open) : { shown: nodes.map((node) => node.id), standsFor: new Map(nodes.map((node) => [node.id, node.id])) };
+    ({ shown, standsFor } = seen);
+    const joined = joinedEdges();
+    const whole = trace.layout && !shown.some((id) => tree?.groups.has(id));
+    place = whole ? trace.layout : arrangedBy(joined);
+    cards = new Map();
+    wires = new Map();
+    marked = [];
+    lit = [];
+    under.replaceChildren();
+    over.replaceChildren();
+    labels.replaceChildren();
+    const noted = new Set();
+    for (const one of joined) {
+      const points = place.edges?.[one.id]?.points;
+      if (!points || points.length < 2) continue;
+      const first = one.all[0], note = edgeNote(first, byId.get(first.src), byId.get(first.dst)), port = `${points[0]}`;
+      const wire = drawWire(points, stageOf(first), noted.has(port) ? "" : note);
+      noted.add(port);
+      wire.ends = [one.src, one.dst];
+      for (const e of one.all) wires.set(e.id, wire);
+      under.append(wire.group);
+    }
+    for (const id of shown) {
+      const box = place.nodes?.[id], group = tree?.groups.get(id);
+      if (!box) continue;
+      const card = group ? drawGroup(group, box, columns, sizeOf(group)) : drawCard(byId.get(id), box, columns);
+      card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
+      cards.set(id, card);
+      over.append(card.group);
+    }
+    svg.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
+    opened.replaceChildren(...[...open].filter((id) => ancestorsOpen(id)).map((id) => {
+      const group = tree.groups.get(id), close = { type: "button", class: "mg-fold", "aria-expanded": "true", title: t("close") };
+      return h("button", { ...close, onclick: () => toggle(id) }, `▾ ${group.label}`);
+    }));
+    if (cards.size) rove(cards.keys().next().value);
+  }
+  const sizeOf = (group) => `${group.times ? `${group.times} × · ` : ""}${t("operations", { n: group.leaves.filter((id) => byId.get(id).op).length })}`;
+  const ancestorsOpen = (id) => {
+    for (let up = tree.groups.get(id).parent; up; up = up.parent) if (!open.has(up.id)) return false;
+    return true;
+  };
+  // Edges between what is on view; those between the same two boxes are drawn as one.
+  function joinedEdges() {
+    const found = new Map();
+    for (const e of edges) {
+      const src = standsFor.get(e.src), dst = standsFor.get(e.dst);
+      if (src === dst) continue;
+      const single = src === e.src && dst === e.dst, id = single ? e.id : `${src}\u0000${dst}`;
+      if (found.has(id)) found.get(id).all.push(e);
+      else found.set(id, { id, src, dst, all: [e] });
+    }
+    return [...found.values()];
+  }
+  function arrangedBy(joined) {
+    const sizes = new Map(shown.map((id) => {
+      const group = tree?.groups.get(id);
+      return [id, group ? groupSize(group, columns, sizeOf(group)) : cardSize(trace.layout.nodes[id])];
+    }));
+    return solve(sizes, joined, new Set(shown.filter((id) => FLOATING.has(byId.get(id)?.kind))));
+  }
+  function toggle(id) {
+    const group = tree?.groups.get(id), focused = svg.contains(document.activeElement) || opened.contains(document.activeElement);
+    if (!group) return;
+    if (open.has(id)) open.delete(id);
+    else {
+      if (shown.length + group.items.length > MOST_OPEN) for (const other of [...open]) if (!within(other, id)) open.delete(other);
+      open.add(id);
+    }
+    build();
+    changed();
+    const to = open.has(id) ? group.items.find((item) => cards.has(item)) ?? standsFor.get(group.leaves[0]) : id;
+    if (focused) cards.get(to)?.group.focus({ preventScroll: true });
+    follow(to, false);
+  }
+  function within(other, id) {
+    for (let up = tree.groups.get(id); up; up = up.parent) if (up.id === other) return true;
+    return false;
+  }
+  function toggleAll(on) {
+    const limit = on && nodes.length > MOST_OPEN;
+    open.clear();
+    if (limit) openAtFirst(tree).forEach((id) => open.add(id));
+    else if (on) for (const id of tree.groups.keys()) open.add(id);
+    build();
+    changed();
+  }
+
+  // ---- zoom and place
+  function zoomTo(to) {
+    const centre = (scroll.scrollLeft + scroll.clientWidth / 2) / zoom;
+    zoom = Math.min(3, Math.max(0.15, to));
+    svg.setAttribute("width", Math.round(place.width * zoom));
+    svg.setAttribute("height", Math.round(place.height * zoom));
+    scroll.scrollLeft = centre * zoom - scroll.clientWidth / 2;
+  }
+  function zoomBy(factor) {
+    byReader = true;
+    zoomTo(zoom * factor);
+  }
+  // Legible first: shrink to the box only down to 75 %, else scroll.
+  function fit(again = false) {
+    if (again) byReader = false;
+    if (!scroll.clientWidth) return;
+    const whole = (scroll.clientWidth - 2) / place.width;
+    zoomTo(byReader ? zoom : whole < 0.75 ? 0.9 : Math.min(1.1, whole));
+  }
+  listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
+  listenPinch(scroll, (factor) => zoomBy(factor));
+
+  // Scroll inside the graph's own box, and only as far as needed, never the page.
+  function follow(id, smooth) {
+    const behavior = motion(smooth), box = place.nodes?.[standsFor.get(id) ?? id];
+    if (!box) return scroll.scrollTo({ left: 0, top: 0, behavior });
+    const reach = { x: (box.w / 2) * zoom + 40, y: (box.h / 2) * zoom + 12 }, at = { x: box.x * zoom, y: box.y * zoom };
+    const seenX = at.x - reach.x >= scroll.scrollLeft && at.x + reach.x <= scroll.scrollLeft + scroll.clientWidth;
+    const seenY = at.y - reach.y >= scroll.scrollTop && at.y + reach.y <= scroll.scrollTop + scroll.clientHeight;
+    if (seenX && seenY) return;
+    const left = seenX ? scroll.scrollLeft : at.x - scroll.clientWidth / 2, top = seenY ? scroll.scrollTop : at.y - scroll.clientHeight / 2;
+    scroll.scrollTo({ left, top, behavior });
+  }
+
+  // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts are very wide.
+  function arrange(wanted) {
+    columnsShown = wanted;
+    for (const card of cards.values()) {
+      arrangeRows(card, wanted);
+      if (card.heading.getComputedTextLength?.() > card.room) {
+        card.heading.setAttribute("textLength", card.room);
+        card.heading.setAttribute("lengthAdjust", "spacingAndGlyphs");
+      }
+    }
+  }
+
+  // ---- a step
+  function update(step, state) {
+    for (const element of marked) element.classList.remove("mg-read", "mg-write");
+    for (const wire of lit) {
+      wire.group.classList.remove("mg-lit");
+      wire.point("forward");
+    }
+    marked = [];
+    lit = [];
+    labels.replaceChildren();
+    for (const id of shown) {
+      const card = cards.get(id), group = tree?.groups.get(id), node = byId.get(group ? group.last : id), spoken = [];
+      if (!card) continue;
+      for (const column of columns) {
+        const value = state.get(key(node.id, column.key));
+        card.rows.get(column.key).show(value);
+        if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
+      }
+      const unborn = group ? group.leaves.every((leaf) => state.unborn.has(leaf)) : state.unborn.has(id);
+      card.group.classList.toggle("mg-bare", !spoken.length);
+      card.group.classList.toggle("mg-unborn", unborn);
+      card.group.classList.toggle("mg-freed", state.freed.has(id));
+      const said = [spoken.join(", ") || t(unborn ? "unborn" : "nothing"), node.dangling && !group ? t("dangling") : ""].filter(Boolean).join(", ");
+      const name = group ? `${group.label}, ${sizeOf(group)}, ${t("press_open")}` : plain(headingRuns(node));
+      card.group.setAttribute("aria-label", `${name}; ${said}`);
+    }
+    if (growing)
+      for (const wire of wires.values()) {
+        const hidden = wire.ends.some((id) => cards.get(id)?.group.classList.contains("mg-unborn"));
+        wire.group.classList.toggle("mg-unborn", hidden);
+      }
+    if (!step) return;
+    const mark = (kind) => ([id, column]) => {
+      const card = cards.get(standsFor.get(id));
+      if (!card) return;
+      marked.push(card.group, card.rows.get(column).value);
+      marked.slice(-2).forEach((element) => element.classList.add(kind));
+    };
+    (step.reads ?? []).forEach(mark("mg-read"));
+    (step.writes ?? []).forEach(mark("mg-write"));
+    for (const id of step.edges ?? []) {
+      const wire = wires.get(id);
+      if (!wire) continue;
+      wire.group.classList.add("mg-lit");
+      wire.point(columnOf(step) === "g" ? "backward" : "forward");
+      under.append(wire.group); // on top of edges that share its way
+      lit.push(wire);
+    }
+    for (const { edge, local } of step.contribs ?? [])
+      if (local !== undefined && wires.has(edge)) label(wires.get(edge), "× " + brief(local, 12));
+    const spread = (step.edges ?? []).map((id) => edges.find((e) => e.id === id)).find((e) => e.broadcast && wires.has(e.id));
+    if (spread && columnOf(step) === "g") label(wires.get(spread.id), t("summed"), 20);
+  }
+
+  // The local derivative on its edge: what the value that passes is multiplied by.
+  function label({ middle: [x, y] }, text, lower = 0) {
+    const width = Array.from(text).length * 7 + 10;
+    const pill = s("rect", { x: x - width / 2, y: y - 9 + lower, width, height: 18, rx: 9 });
+    labels.append(s("g", { class: "mg-label" }, pill, s("text", { x, y: y + 4 + lower }, text)));
+  }
+
+  // ---- keys: the neighbour of a box in the direction of an arrow key: an input, a user, the next above or below
+  function neighbour(id, arrow) {
+    const box = place.nodes[id], ends = [...new Set(wires.values())].map((wire) => wire.ends);
+    const beside = (b) => b && Math.abs(b.x - box.x) < 2 && (arrow === "ArrowUp" ? b.y < box.y : b.y > box.y);
+    const found = arrow === "ArrowLeft" ? ends.filter(([, dst]) => dst === id).map(([src]) => src)
+      : arrow === "ArrowRight" ? ends.filter(([src]) => src === id).map(([, dst]) => dst)
+      : shown.filter((other) => beside(place.nodes[other]));
+    const distance = (other) => Math.abs(place.nodes[other].y - box.y);
+    return found.sort((a, b) => distance(a) - distance(b))[0];
+  }
+  function walk(id, arrow) {
+    const next = neighbour(id, arrow);
+    if (!next) return;
+    cards.get(next).group.focus({ preventScroll: true });
+    follow(next, true);
+  }
+  // One stop of the Tab key for the whole graph: the node that had the focus last.
+  function rove(id) {
+    for (const [other, card] of cards) card.group.setAttribute("tabindex", other === id ? "0" : "-1");
+  }
+
+  const smaller = iconButton("zoomOut", t, () => zoomBy(0.8)), larger = iconButton("zoomIn", t, () => zoomBy(1.25));
+  const all = (on) => h("button", { type: "button", class: "mg-fold", onclick: () => toggleAll(on) }, t(on ? "openAll" : "closeAll"));
+  const bar = tree && h("div", { class: "mg-groups" }, nodes.length <= MOST_OPEN && all(true), all(false), opened);
+  const legend = h("span", { class: "mg-legend" }, swatch("read"), t("read"), swatch("write"), t("written"));
+  const word = (node) => (node.stage === "jvp" ? "stageJvp" : `stage${stageOf(node)}`);
+  const stages = [...new Map(nodes.filter(stageOf).map((node) => [word(node), stageOf(node)]))].sort((a, b) => a[1] - b[1]);
+  const generations = stages.map(([name, stage]) => h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage"), t(name)));
+  const caption = h("figcaption", null, h("span", null, t("graph")), generations, legend,
+    h("div", { class: "mg-zoom" }, smaller, iconButton("fit", t, () => fit(true)), larger));
+  build();
+  return {
+    box: h("figure", { class: "mg-box" }, caption, bar, scroll), svg, fit, follow, update, walk, rove, toggle, zoomBy, labels,
+    arrange: (wanted = columnsShown) => arrange(wanted), cards: () => cards, place: () => place, shown: () => shown, tree,
+    stands: (id) => standsFor.get(id) ?? id, wire: (edge) => wires.get(edge), isGroup: (id) => Boolean(tree?.groups.has(id)),
+    large: nodes.length > MANY, nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
+  };
+}
+
+let hatches = 0; // patterns on this page so far, for their ids

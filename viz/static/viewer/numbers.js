@@ -1,0 +1,55 @@
+// Numbers as text: the same rule as viz/numbers.py, four significant digits, six from 1,000 on.
+
+const WORDS = { nan: "NaN", inf: "∞", "-inf": "−∞" };
+
+export function short(value) {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "boolean") return String(value);
+  if (typeof value === "string") return WORDS[value] ?? value;
+  if (typeof value === "object") return "re" in value ? complex(value) : inline(value);
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const sign = value < 0 ? "−" : "", size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e6) return sign + size;
+  const [mantissa, power] = size.toExponential(size >= 1000 && size < 1e6 ? 5 : 3).split("e"), exponent = Number(power);
+  const trim = (s) => (s.includes(".") ? s.replace(/\.?0*$/, "") : s);
+  if (exponent < -4 || exponent >= 6) return `${sign}${trim(mantissa)}e${exponent < 0 ? "−" : ""}${Math.abs(exponent)}`;
+  const digits = mantissa.replace(".", "");
+  if (exponent < 0) return sign + trim("0." + "0".repeat(-exponent - 1) + digits);
+  return sign + trim(digits.slice(0, exponent + 1).padEnd(exponent + 1, "0") + "." + digits.slice(exponent + 1));
+}
+
+function complex(value) {
+  const im = short(value.im);
+  return `${short(value.re)}${im.startsWith("−") ? " − " : " + "}${im.replace("−", "")}i`;
+}
+
+function nested(sample, shape) {
+  if (!shape.length) return short(sample[0]);
+  if (shape.length === 1) return "[" + sample.map(short).join(", ") + "]";
+  const stride = shape.slice(1).reduce((a, b) => a * b, 1);
+  const rows = Array.from({ length: shape[0] }, (_, i) => nested(sample.slice(i * stride, (i + 1) * stride), shape.slice(1)));
+  return "[" + rows.join(", ") + "]";
+}
+
+function inline(value, most = 4) {
+  const shape = value.shape ?? [], sample = value.sample ?? [], size = shape.reduce((a, b) => a * b, 1);
+  if (size === sample.length && size <= most) return size ? nested(sample, shape) : `[ ] ${shape.join("×")}`;
+  return `${shape.join("×")} [${sample.slice(0, 3).map(short).join(", ")}, …]`;
+}
+
+export function brief(value, most = 18) {
+  const text = short(value);
+  if (text.length <= most || typeof value !== "object" || "re" in value) return text;
+  return "min" in value && "max" in value ? `${short(value.min)} … ${short(value.max)}` : (value.shape ?? []).join("×");
+}
+
+export function full(value) {
+  if (value === null || typeof value !== "object" || "re" in value) return typeof value === "number" ? String(value) : short(value);
+  const facts = ["min", "max", "norm"].filter((k) => k in value).map((k) => `${k} ${short(value[k])}`);
+  const size = (value.shape ?? []).reduce((a, b) => a * b, 1), sample = value.sample ?? [];
+  return `${(value.shape ?? []).join("×")} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}${size > sample.length ? ", …" : ""}` +
+    (facts.length ? ` (${facts.join(", ")})` : "");
+}
+
+export const bytesText = (n) => (n < 10_000 ? `${n} B` : n < 1e7 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);

@@ -1,0 +1,102 @@
+// The table: a row for each node (or closed group) on view, a column for each pass.
+
+import { h, motion, nodeAt, setText } from "./dom.js";
+import { key } from "./fold.js";
+import { captionOf, columnMark, columnName, labelOf, math, nodeName } from "./formulas.js";
+import { brief, full } from "./numbers.js";
+
+const WIDE = 30; // characters of an array that a cell shows; the rest is its title
+
+export function drawTable(trace, t, jumpTo, graph) {
+  const { nodes, columns, steps } = trace, byId = new Map(nodes.map((node) => [node.id, node])), body = h("tbody");
+  const text = (value) => brief(value, WIDE);
+  let rows = new Map(), marked = [];
+
+  function nodeRow(node, cells) {
+    const small = captionOf(node), kind = ["input", "const", "param", "seed"].includes(node.kind) ? t(node.kind) : String(node.op ?? "");
+    const button = { type: "button", class: "mg-jump", tabindex: "-1", "aria-label": nodeName(node), title: t("press") };
+    const jump = h("button", { ...button, onclick: () => jumpTo(node.id) }, math([{ t: "sym", ...labelOf(node), node: node.id }]));
+    const marks = [node.dangling && h("small", { class: "mg-tag" }, t("dangling"))];
+    return h("tr", { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
+      h("th", { scope: "row" }, jump, small && h("small", null, small), marks),
+      h("td", { class: "mg-made" }, node.expr?.length ? math(node.expr) : kind), ...cells);
+  }
+  function groupRow(id, group, cells) {
+    const button = { type: "button", class: "mg-jump", tabindex: "-1", title: t("press_open"), onclick: () => jumpTo(id) };
+    return h("tr", { "data-node": id, class: "mg-grouprow" },
+      h("th", { scope: "row" }, h("button", button, `▸ ${group.label}`)), h("td", { class: "mg-made" }, t("operations", { n: group.leaves.filter((leaf) => byId.get(leaf).op).length })), ...cells);
+  }
+  function build() {
+    rows = new Map();
+    marked = [];
+    for (const id of graph?.shown() ?? nodes.map((node) => node.id)) {
+      const group = graph?.tree?.groups.get(id);
+      const cells = new Map(columns.map((c) => [c.key, h("td", { class: `mg-num mg-c-${c.key}`, "data-col": c.key })]));
+      const row = group ? groupRow(id, group, cells.values()) : nodeRow(byId.get(id), cells.values());
+      rows.set(id, { row, cells, source: group ? group.last : id });
+    }
+    body.replaceChildren(...[...rows.values()].map((one) => one.row));
+  }
+  body.addEventListener("click", (event) => {
+    const id = event.target.closest("button") ? null : nodeAt(event.target);
+    if (id) jumpTo(id);
+  });
+
+  // Room for the widest value of each column from the start, so that the table does not move while it fills.
+  const widest = new Map(columns.map((c) => [c.key, 6]));
+  for (const step of steps)
+    for (const [, column, value] of step.writes ?? []) widest.set(column, Math.max(widest.get(column), Array.from(text(value)).length));
+  const heads = columns.map((c) => h("th", { scope: "col", class: `mg-num mg-c-${c.key}`, "data-col": c.key },
+    columnName(c, t), " ", columnMark(c.key), h("i", { class: "mg-reserve", "aria-hidden": "true" }, "0".repeat(widest.get(c.key)))));
+  const head = h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col", class: "mg-made" }, t("made")), heads));
+  const table = h("table", { class: "mg-table" }, h("caption", null, t("table")), head, body);
+  const box = h("div", { class: "mg-scroll mg-tablebox", tabindex: "0", role: "group", "aria-label": t("table") }, table);
+  const standsFor = (id) => graph?.stands(id) ?? id;
+  build();
+
+  return {
+    box, build,
+    update(step, state) {
+      for (const element of marked) element.classList.remove("mg-read", "mg-write", "mg-active");
+      marked = [];
+      for (const { row, cells, source } of rows.values()) {
+        row.classList.toggle("mg-unborn", state.unborn.has(source));
+        for (const [column, cell] of cells) {
+          const value = state.get(key(source, column));
+          if (setText(cell, text(value))) cell.title = value === undefined ? "" : full(value);
+        }
+      }
+      if (!step) return;
+      const mark = (kind) => ([id, column]) => {
+        marked.push(rows.get(standsFor(id)).cells.get(column));
+        marked.at(-1).classList.add(kind);
+      };
+      (step.reads ?? []).forEach(mark("mg-read"));
+      (step.writes ?? []).forEach(mark("mg-write"));
+      marked.push(rows.get(standsFor(step.node)).row);
+      marked.at(-1).classList.add("mg-active");
+    },
+    show(shown) {
+      for (const cell of table.querySelectorAll("[data-col]")) cell.hidden = !shown.has(cell.dataset.col);
+    },
+    width() {
+      table.style.width = "max-content";
+      const needs = table.offsetWidth + 2;
+      table.style.width = "";
+      return needs;
+    },
+    // The row into view, and, where the table is wider than its place, the cell that is written.
+    follow(step, smooth) {
+      const found = step && rows.get(standsFor(step.node));
+      if (!found) return;
+      const { row, cells } = found, cell = cells.get(step.writes?.[0]?.[1]), names = row.firstElementChild.offsetWidth;
+      const above = row.offsetTop - head.offsetHeight < box.scrollTop;
+      const below = row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight;
+      const to = { top: box.scrollTop, left: box.scrollLeft, behavior: motion(smooth) };
+      if (above || below) to.top = row.offsetTop - box.clientHeight / 2;
+      if (cell && cell.offsetLeft - names < box.scrollLeft) to.left = cell.offsetLeft - names;
+      else if (cell && cell.offsetLeft + cell.offsetWidth > box.scrollLeft + box.clientWidth) to.left = cell.offsetLeft + cell.offsetWidth - box.clientWidth;
+      if (to.top !== box.scrollTop || to.left !== box.scrollLeft) box.scrollTo(to);
+    },
+  };
+}

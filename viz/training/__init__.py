@@ -1,0 +1,36 @@
+"""Training, seen while it runs and afterwards: curves, decision surface, histograms, and the network with values flowing.
+
+    history = viz.History()
+    with viz.Live(history, model=model, points=x, labels=y, every=10) as live:     shows itself in a notebook
+        for epoch in range(500):
+            ...
+            live.log(loss=loss.item(), accuracy=right)
+    history.save("run.json")
+    viz.training.to_html(history)             one page, with an epoch scrubber
+    viz.training.draw_curves(history, "curves.pdf")
+
+After reading this file you know the parts: `History` is plain data and draws nothing; `Live` shows one while it grows, at most four times
+a second; pages and figures read it when it is complete.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viz.training.figure import draw_curves
+from viz.training.history import History
+from viz.training.live import Live
+from viz.training.page import iframe, to_html
+
+if TYPE_CHECKING:
+    from viz.training.widget import TrainingView
+
+__all__ = ["History", "Live", "TrainingView", "draw_curves", "iframe", "to_html"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TrainingView":
+        from viz.training.widget import TrainingView
+
+        return TrainingView
+    raise AttributeError(f"module 'viz.training' has no attribute {name!r}")

@@ -1,0 +1,136 @@
+"""`Live`: a history shown while it grows, without holding the training up.
+
+    with viz.Live(title="disc") as live:
+        for epoch in range(500):
+            ...
+            live.log(loss=loss.item())
+
+After reading this file you know why this costs little: a call of `log` appends numbers to lists and looks at the clock; only when a quarter
+of a second has passed is anything sent to the page, and then at most 600 points of each curve and the newest snapshot. Sending and taking
+snapshots look at their own cost: neither may take more than a twentieth of the training's time, however short its epochs are.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from types import TracebackType
+from typing import Any
+
+from minigrad.nn import Module
+from viz.hosting import kernel_runs
+from viz.page import options_of
+from viz.training.history import History
+
+INTERVAL = 0.25
+"""Seconds between two updates of the page."""
+SHARE = 0.05
+"""Of the time that has passed, at most so much goes into snapshots, and as much into sending."""
+SURE = 20
+"""So many snapshots are taken whatever they cost."""
+MOST = 600
+"""Points of a curve that are sent while training runs; at the end come all."""
+
+
+class Live:
+    """Records a training and, in a notebook, shows it while it runs. A context manager; or call `close()` at the end.
+
+    Args:
+        history: where to record; a new one by default.
+        title: of a new history.
+        model, points, labels, example: given a model, a snapshot is taken every ``every`` epochs; see :meth:`History.snapshot`.
+        every: epochs between snapshots, 1 or more. A snapshot runs the model on a grid of 48 × 48 points and counts its parameters: a few
+            milliseconds for a small network. Where epochs are as short as that, some are left out, see ``share``.
+        share: the part of the training's time that snapshots may take, beyond the first 20, which are always taken, as is the last; None:
+            all are taken.
+        interval: seconds between updates of the page, at least; longer where an update itself takes long.
+        lang: language of the interface, "en" or "zh".
+        show: whether to show anything; by default in a notebook's kernel only.
+    """
+
+    def __init__(
+        self,
+        history: History | None = None,
+        *,
+        title: str = "",
+        model: Module | None = None,
+        points: Any = None,
+        labels: Any = None,
+        example: Any = None,
+        every: int = 10,
+        share: float | None = SHARE,
+        interval: float = INTERVAL,
+        lang: str = "en",
+        show: bool | None = None,
+    ) -> None:
+        if every < 1:
+            raise ValueError(f"Live: every must be 1 or more epochs, got {every}")
+        if share is not None and not 0 < share <= 1:
+            raise ValueError(f"Live: share must be a part of the time, above 0 and at most 1, or None; got {share}")
+        options_of(lang=lang)
+        if interval < 0:
+            raise ValueError(f"Live: interval must not be negative, got {interval}")
+        self.history = History(title) if history is None else history
+        self.model, self.points, self.labels, self.example, self.every = model, points, labels, example, every
+        self.interval, self.share, self.lang = interval, share, lang
+        self.epoch = 0
+        self.widget: Any = None
+        self._sent = float("-inf")
+        self._began, self._spent, self._sending = perf_counter(), 0.0, 0.0
+        if kernel_runs() if show is None else show:
+            self._show()
+
+    def log(self, epoch: float | None = None, **measures: Any) -> None:
+        """Record the measures of an epoch; without ``epoch`` they count 1, 2, 3 … Raises ValueError for what is no single number."""
+        self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]
+        self.history.log(self.epoch, **measures)
+        if self.model is not None and (self.epoch % self.every == 0 or not self.history.snapshots) and self._affordable():
+            self.snapshot()
+        if self.widget is not None and perf_counter() - self._sent >= max(self.interval, self._sending / SHARE):
+            start = perf_counter()
+            self._send(self.history.to_dict(most=MOST, last=1))
+            self._sending = perf_counter() - start
+
+    def _affordable(self) -> bool:
+        """Whether one more snapshot leaves the training its time."""
+        few = len(self.history.snapshots) < SURE
+        return few or self.share is None or self._spent <= self.share * (perf_counter() - self._began)
+
+    def snapshot(self) -> None:
+        """Take a snapshot now. Raises ValueError if there is no model."""
+        if self.model is None:
+            raise ValueError("Live.snapshot: give Live the model: Live(model=model)")
+        start = perf_counter()
+        self.history.snapshot(self.epoch, self.model, points=self.points, labels=self.labels, example=self.example)
+        self._spent += perf_counter() - start
+
+    def close(self) -> None:
+        """Show the complete history; the page's scrubber then reaches every snapshot."""
+        if self.model is not None and self.history.snapshots and self.history.snapshots[-1]["epoch"] < self.epoch:
+            self.snapshot()
+        if self.widget is not None:
+            self._send(self.history.to_dict(), running=False)
+
+    def _send(self, document: dict[str, Any], running: bool = True) -> None:
+        self.widget.send_history(document, running)
+        self._sent = perf_counter()
+
+    def _show(self) -> None:
+        try:
+            from IPython.display import display
+
+            from viz.training.widget import TrainingView
+        except ModuleNotFoundError:
+            return
+        self.widget = TrainingView(self.history, lang=self.lang)
+        self.widget.running = True
+        display(self.widget)
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None) -> None:
+        self.close()  # after an error or Ctrl-C too: what was recorded until then is worth seeing
+
+    def __call__(self, epoch: float | None = None, **measures: Any) -> None:
+        """The same as `log`: a Live is a callback."""
+        self.log(epoch, **measures)

@@ -1,0 +1,110 @@
+"""A history as one page that needs nothing, and as a cell output that needs no widget."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from typing import Any
+
+from viz.bundle import compact
+from viz.page import embed, in_frame, options_of
+from viz.training.assets import script, stylesheet
+from viz.training.history import History
+
+_START = """
+const root = mount(document.getElementById("minigrad"), JSON.parse(document.getElementById("history").textContent), { level: 1, lang: %s });
+if (window.parent !== window) {
+  const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
+  const tell = () => window.parent.postMessage({ minigrad: "height", height: height() }, "*");
+  new ResizeObserver(tell).observe(document.documentElement);
+  window.addEventListener("message", (event) => {
+    if (event.source !== window.parent || event.data?.minigrad !== "theme") return;
+    root.dataset.theme = event.data.theme;
+    document.documentElement.style.colorScheme = event.data.theme;
+  });
+  tell();
+}
+"""
+_CSS = "html{color-scheme:light dark}body{margin:0;padding:%s;background:%s}main{max-width:1180px;margin:0 auto}"
+
+
+def to_html(history: History, *, title: str | None = None, lang: str = "en") -> str:
+    """A complete HTML document that shows the history and makes no network request. Open it from a file, or serve it.
+
+    lang: language of the interface, "en" or "zh". Raises ValueError for another one.
+    """
+    return _document(history, title, framed=False, lang=lang)
+
+
+def _document(history: History, title: str | None, framed: bool, lang: str) -> str:
+    options_of(lang=lang)
+    shown = history.to_dict()
+    if title is not None:
+        shown["title"] = title
+    name = html.escape(str(shown["title"] or "training"))
+    style = compact(stylesheet()) + _CSS % (("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)"))
+    program = compact(script()) + _START % embed(lang)
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return f"""<!DOCTYPE html>
+<html lang="{lang}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{name}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<main id="minigrad"><noscript>{plain_table(history)}</noscript></main>
+<script type="application/json" id="history">{embed(shown)}</script>
+<script type="module">{program}</script>
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def plain_table(history: History) -> str:
+    """First, best and last value of every measure, as a bare table."""
+    rows = []
+    for name, (epochs, values) in history.measures.items():
+        if values:
+            cells = "".join(f"<td>{v:.6g}</td>" for v in (values[0], min(values), max(values), values[-1]))
+            rows.append(f"<tr><th>{html.escape(name)}</th><td>{epochs[-1]:g}</td>{cells}</tr>")
+    head = "<tr><th>measure</th><th>last epoch</th><th>first</th><th>lowest</th><th>highest</th><th>last</th></tr>"
+    return (
+        f"<table><caption>{html.escape(history.title or 'training')}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+class Frame:
+    """A history as a notebook's cell output. Show it by leaving it as a cell's last expression."""
+
+    def __init__(self, history: History, lang: str = "en"):
+        options_of(lang=lang)
+        self.history, self.lang = history, lang
+
+    def _repr_html_(self) -> str:
+        page = _document(self.history, None, framed=True, lang=self.lang)
+        height = 420 + (330 if self.history.snapshots else 0)
+        return in_frame(page, self.history.title or "Training", "The training as a plain table", plain_table(self.history), height)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": repr(self.history), "text/html": self._repr_html_()}
+
+    def __repr__(self) -> str:
+        return repr(self.history)
+
+
+def iframe(history: History, lang: str = "en") -> Frame:
+    """The training view for a notebook cell without widgets: a plain table, and the page in a frame that has the notebook's theme and its
+    own height. lang: "en" or "zh". Raises ValueError for another one."""
+    return Frame(history, lang)
