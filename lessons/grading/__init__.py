@@ -5,53 +5,76 @@
     hint("sin", 2)                              the second hint
 
 Each returns a `Feedback`, which shows itself in a notebook and in a terminal, and none of them raises: a red traceback in a check
-cell teaches nothing. How it is done, file by file:
+cell teaches nothing. An exercise is data and two small functions, and the same one is checked here and graded in batch:
 
-    calls.py           runs a student's function: time limit, exceptions, what it returned
-    numeric.py         derivatives by central differences: the judge that needs no answer key
-    rules.py           the kind of exercise that asks for the tangent and the adjoint rule of an operation
-    sweep.py           the kind that asks for the reverse sweep
-    answers.py         the kinds that ask for a number, or for a table of them
+    exercise.py        what an exercise is: cases, and a way to tell a right answer
+    kinds/             constructors of exercises; misconceptions.py: classic mistakes; graphs.py: small computations as data
+    checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py: what the student sees
+    local.py           runs cases in this process; drives.py: what a plain call cannot ask
+    judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises, and whether it is fit to grade with
+    pages.py           feedback for a student as one HTML file and one Markdown file
     student_trace.py   the engine's Trace computed anew with the student's code, and the first step where the two part
-    feedback.py        what the student sees
-    lesson01.py        the exercises of lesson 1, as data
 
 The check in the notebook runs beside the student's code, in one process: it helps the student and proves nothing to an instructor.
+The other side, which runs hand-ins and trusts nobody, begins in run.py. The exercises themselves are in lessons/exercises/.
 """
 
+import contextlib
 import difflib
+import importlib
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .feedback import Feedback, trouble
-from .lesson01 import EXERCISES
 
-__all__ = ["Feedback", "check", "hint", "predict"]
+if TYPE_CHECKING:
+    from .exercise import Exercise
+
+__all__ = ["Feedback", "check", "hint", "known", "predict"]
+
+
+def known() -> "dict[str, Exercise]":
+    """The exercises that a check can name: those of a `sheet.py` in the current folder, or else those of the lessons."""
+    sheet = importlib.import_module("lessons.grading.sheet")
+    own = Path("sheet.py")
+    if own.is_file():
+        return dict(sheet.public_exercises(own.resolve()))
+    found: dict[str, Exercise] = {}
+    for path in sorted((Path(__file__).parents[1] / "exercises").glob("lesson[0-9]*.py")):
+        with contextlib.suppress(ModuleNotFoundError):  # what another lesson needs is no reason to fail in this one
+            found |= importlib.import_module(f"lessons.exercises.{path.stem}").EXERCISES
+    return found
 
 
 def check(name: str, *answer: object) -> Feedback:
     """Check the answer to an exercise: the function or functions that it asks for, or a table. Never raises."""
-    return _guarded(name, lambda: EXERCISES[name].check(*answer))
+    return _guarded(name, lambda e: _check(e, answer))
 
 
 def predict(name: str, value: object) -> Feedback:
     """Check a prediction: the number that you expect, before it is revealed. Never raises."""
-    return _guarded(name, lambda: EXERCISES[name].check(value))
+    return _guarded(name, lambda e: _check(e, (value,)))
 
 
 def hint(name: str, number: int = 1) -> Feedback:
     """The hints of an exercise up to this number: where to look, then what to use, then the formula. Never raises."""
-    return _guarded(name, lambda: Feedback(f"Hints for {name}", name=name, hints=EXERCISES[name].hints, hints_open=number))
+    return _guarded(name, lambda e: Feedback(f"Hints for {name}", name=name, hints=e.hints, hints_open=number))
 
 
-def _guarded(name: object, run: Callable[[], Feedback]) -> Feedback:
-    if not isinstance(name, str) or name not in EXERCISES:
-        near = difflib.get_close_matches(str(name), EXERCISES, n=1)
-        return trouble(
-            "No such exercise",
-            f"There is no exercise {name!r}. " + (f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(EXERCISES)}."),
-        )
+def _check(exercise: "Exercise", answers: tuple[object, ...]) -> Feedback:
+    feedback: Feedback = importlib.import_module("lessons.grading.checking").check_exercise(exercise, answers)
+    return feedback
+
+
+def _guarded(name: object, run: "Callable[[Exercise], Feedback]") -> Feedback:
     try:
-        return run()
+        exercises = known()
+        if not isinstance(name, str) or name not in exercises:
+            near = difflib.get_close_matches(str(name), exercises, n=1)
+            hint_ = f"Did you mean `{near[0]}`?" if near else "The right name stands in the check cell as it came with the lesson."
+            return trouble("No such exercise", f"There is no exercise {name!r}. {hint_}")
+        return run(exercises[name])
     except Exception as error:  # our fault, not the student's
         what = f"{type(error).__name__}: {error}"
         return trouble(

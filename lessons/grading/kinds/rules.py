@@ -13,15 +13,92 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+import minigrad as mg
 from minigrad.trace import first_divergence
 from minigrad.trace.text import number
 
-from .calls import Caller, StudentProblem, need_function
-from .feedback import Feedback, Line
-from .numeric import all_close, close, partials, tidy
-from .student_trace import Example, about, call_text, first_wrong_step, plain, with_rules
+from ..calls import Caller, StudentProblem, need_function
+from ..exercise import DERIVATIVES, Exercise, Misconception
+from ..exercise import Case as Call
+from ..feedback import Feedback, Line
+from ..judge import same
+from ..numeric import all_close, close, partials, tidy
+from ..student_trace import Example, about, call_text, first_wrong_step, plain, with_rules
 
 Numbers = tuple[float, ...]
+
+
+def Rules(
+    name: str,
+    f: Callable[..., float],
+    letters: tuple[str, ...],
+    values: tuple[Numbers, ...],
+    draw: Callable[[random.Random], Numbers],
+    examples: tuple[Example, ...],
+    hints: tuple[str, ...],
+    op: Callable[..., Any] | None = None,
+) -> Exercise:
+    """tangent_<name>(*inputs, *tangents) and adjoint_<name>(*inputs, g), on plain numbers: a point for each of the two.
+
+    The arguments are those of `RulesExercise`; op: the same operation on tensors, where f itself does not take them.
+    """
+    asked, tensor_op, n = RulesExercise(name, f, letters, values, draw, examples, tuple(hints)), op or f, len(letters)
+    tangent, adjoint = f"tangent_{name}", f"adjoint_{name}"
+
+    def cases(rng: np.random.Generator) -> Iterator[Call]:
+        for c in asked.cases(random.Random(int(rng.integers(2**62)))):
+            size = float(c.size[0] + c.size[1] / 1000)
+            dots = {f"d{a}": t for a, t in zip(letters, c.tangents, strict=True)}
+            inputs = dict(zip(letters, c.values, strict=True))
+            yield Call.of("tangent rule", inputs | dots, call=tangent, size=size)
+            yield Call.of("adjoint rule", inputs | {"g": c.g}, call=adjoint, size=size)
+
+    def right(case: Call) -> Any:
+        given = [mg.tensor(x, dtype=mg.float64) for x in case.args.values()]
+        if case.call == tangent:
+            return mg.func.jvp(tensor_op, tuple(given[:n]), tuple(given[n:]))[1].item()
+        parts = [c.item() for c in mg.func.vjp(tensor_op, *given[:n])[1](given[n])]
+        return parts[0] if n == 1 else parts
+
+    def accept(case: Call, got: Any) -> str:
+        if case.call == adjoint and n == 1 and type(got) in (list, tuple) and len(got) == 1:
+            got = got[0]
+        return same(right(case), got, name=f"what `{case.call}` returned")
+
+    made = Exercise(
+        name,
+        {"tangent rule": 1, "adjoint rule": 1},
+        cases,
+        answers=(tangent, adjoint),
+        title=f"Exercise {name}",
+        forbid=(DERIVATIVES,),
+        hints=asked.hints,
+        notebook=asked.check,
+        misconceptions=tuple(_misconceptions(asked)),
+    )
+    made.accept(accept)
+    return made
+
+
+def _misconceptions(asked: RulesExercise) -> Iterator[Misconception]:
+    """The classic mistakes of both rules: each is broken in the calls of its own rule, and silent in those of the other."""
+    n, probe = len(asked.letters), Case(asked.values[0], (1.0,) * len(asked.letters), 1.0)
+    for what, mistakes in (("tangent", tangent_mistakes), ("adjoint", adjoint_mistakes)):
+
+        def run(case: Call, say: str, what: str = what, mistakes: Any = mistakes) -> Any:
+            if case.call != f"{what}_{asked.name}":
+                return None
+            given = tuple(case.args.values())
+            tried = Case(given[:n], given[n:], 1.0) if what == "tangent" else Case(given[:n], (1.0,) * n, given[n])
+            made = dict(mistakes(Setting(asked.f, asked.letters, tried)))[say]
+            return made[0] if len(made) == 1 else list(made)
+
+        for say, _ in mistakes(Setting(asked.f, asked.letters, probe)):
+            yield Misconception(f"{what} rule: {say.rstrip('.')}", say, lambda case, say=say, run=run: run(case, say))
+
+
 DIRECTIONS = ((1.0, 0.0), (0.0, 1.0))
 
 

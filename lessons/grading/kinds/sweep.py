@@ -8,19 +8,66 @@ sweeps of the classic kinds.
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from minigrad.trace import first_divergence
 from minigrad.trace.text import number
 
-from .calls import Caller, StudentProblem, as_number, need_function
-from .feedback import Feedback, Line
-from .numeric import close
-from .student_trace import Adjoints, Example, Tape, Trace, plain, tape_of, with_sweep
+from ..calls import Caller, StudentProblem, as_number, need_function
+from ..exercise import DERIVATIVES, Case, Exercise
+from ..feedback import Feedback, Line
+from ..graphs import by_engine, first_wrong, of_tape
+from ..misconceptions import MISTAKES, Mistake
+from ..numeric import close
+from ..student_trace import Adjoints, Example, Tape, Trace, plain, tape_of, with_sweep
+from .backward import as_misconception, concerns, verdict
+
+GROUPS = {"each node used once": 1.0, "shared nodes": 2.0, "random graphs": 1.0}
+
+
+def Sweep(name: str, examples: tuple[Example, ...], hints: tuple[str, ...]) -> Exercise:
+    """name(tape, adjoint) fills the dictionary `adjoint`; worth 4 points. The arguments are those of `SweepExercise`.
+
+    The same work as `Backward(form="tape")`, on tapes whose local derivatives are drawn; in the notebook it is shown write by write.
+    """
+    asked = SweepExercise(name, examples, tuple(hints))
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        drawn = random.Random(int(rng.integers(2**62)))
+        for tape in [*small_tapes(), *([random_tape(drawn) for _ in range(30)])]:
+            varied = [(row, [(p, float(drawn.choice((-1, 1)) * round(drawn.uniform(0.5, 3), 1))) for p, _ in ops]) for row, ops in tape]
+            yield Case.of(group_of(tape), {"tape": varied, "output": tape[-1][0]}, size=10 * _size(tape)[0] + _size(tape)[1])
+
+    def accept(case: Case, got: Any) -> str:
+        graph = of_tape(case.args["tape"])
+        return verdict(name, graph, by_engine(graph), got)
+
+    made = Exercise(
+        name,
+        dict(GROUPS),
+        cases,
+        drive="lessons.grading.drives:sweep",
+        title=f"Exercise {name}",
+        forbid=(DERIVATIVES,),
+        hints=asked.hints,
+        notebook=asked.check,
+        present=lambda case: f"tape = {[(row, [(o, c) for o, c in operands]) for row, operands in case.args['tape']]}",
+        where=lambda case, got: first_wrong(of_tape(case.args["tape"]), got, by_engine(of_tape(case.args["tape"]))),
+        misconceptions=tuple(as_misconception(m) for m in MISTAKES if concerns(m, set(), "tape")),
+    )
+    made.accept(accept)
+    return made
+
+
+def group_of(tape: Tape) -> str:
+    """Which points a tape belongs to: small ones by whether a node is used twice, the others are the random ones."""
+    used = [p for _, parents in tape for p, _ in parents]
+    return "random graphs" if len(tape) > 2 else "shared nodes" if len(set(used)) < len(used) else "each node used once"
 
 
 @dataclass(frozen=True)
@@ -46,17 +93,22 @@ class SweepExercise:
             feedback.printed = caller.printed
             if not any(r.writes for r in runs):
                 raise StudentProblem("unfinished", f"Not started yet: `{self.name}` writes nothing into `adjoint`.")
-            first = next((i for i, t in enumerate(tapes) if not _agree(runs[i], by_forward_mode(t))), None)
+            right = [_agree(run, by_forward_mode(tape)) for run, tape in zip(runs, tapes, strict=True)]
+            groups = {name: [ok for ok, tape in zip(right, tapes, strict=True) if group_of(tape) == name] for name in GROUPS}
+            feedback.points = sum(worth for name, worth in GROUPS.items() if all(groups[name]))
+            first = next((i for i, ok in enumerate(right) if not ok), None)
             if first is None:
-                feedback.status, feedback.points, feedback.hints = "right", self.points, ()
+                feedback.status, feedback.hints = "right", ()
                 feedback.lines.append(Line("right", f"all adjoints are right, in all {len(tapes)} graphs."))
             else:
+                feedback.lines += [
+                    Line("right" if all(oks) else "wrong", f"{name}: {sum(oks)} of {len(oks)} graphs are right.")
+                    for name, oks in groups.items()
+                ]
                 feedback.lines += _smallest(tapes[first], runs[first])
-                mistake = next(
-                    (say for say, wrong in MISTAKES.items() if all(_agree(r, wrong(t)) for r, t in zip(runs, tapes, strict=True))), None
-                )
+                mistake = next((m for m in MISTAKES if concerns(m, set(), "tape") and _made(m, tapes, runs)), None)
                 if mistake:
-                    feedback.lines.append(Line("note", f"It looks as if {mistake}"))
+                    feedback.lines.append(Line("note", f"It looks as if {mistake.say}"))
                 self._show_on_trace(caller, sweep, references, feedback)
             feedback.checked = (
                 f"Checked here: {len(tapes)} graphs, some small and some random, against forward mode, one pass for each node. "
@@ -145,55 +197,15 @@ def _agree(got: Mapping[str, Any], right: dict[str, float]) -> bool:
     return all(isinstance(got.get(n), int | float) and (close(got[n], x) or got[n] == x) for n, x in right.items())
 
 
+def _made(mistake: Mistake, tapes: list[Tape], runs: list[Adjoints]) -> bool:
+    """Whether these are the numbers that a classic mistake gives, in every graph."""
+    return all(
+        _agree(run, {n: float(x) for n, x in mistake.run(of_tape(tape), None).items()}) for tape, run in zip(tapes, runs, strict=True)
+    )
+
+
 def _smallest(tape: Tape, got: Mapping[str, Any]) -> Iterator[Line]:
     right = by_forward_mode(tape)
     node = next(n for n in reversed(right) if not _agree(got, {n: right[n]}))
     yield Line("wrong", f"the smallest graph that fails has {len(tape)} operation{'s' * (len(tape) > 1)}: `tape = {tape}`.")
     yield Line("wrong", f"There the adjoint of {node} should be {number(plain(right[node]))}, but is {number(plain(float(got[node])))}.")
-
-
-# ------------------------------------------------------------------------------------------------------- classic mistakes
-
-
-def _sweep(
-    tape: Tape, add: Callable[[float, float, float], float], rows: Callable[[Tape], Any] = reversed, seed: float = 1.0
-) -> dict[str, float]:
-    bar = dict.fromkeys((name for row, parents in tape for name in (*(p for p, _ in parents), row)), 0.0) | {tape[-1][0]: seed}
-    for row, parents in rows(tape):
-        for parent, local in parents:
-            bar[parent] = add(bar[parent], bar[row], local)
-    return bar
-
-
-def _last_inputs_forgotten(tape: Tape) -> Tape:
-    return [(row, parents[:1] + [(p, 0.0) for p, _ in parents[1:]]) for row, parents in tape]
-
-
-Mistake = Callable[[Tape], dict[str, float]]
-MISTAKES: dict[str, Mistake] = {
-    "your sweep overwrites where it should accumulate: a node that is used twice gets two contributions, and they are added (`+=`).": (
-        lambda t: _sweep(t, lambda old, g, local: g * local)
-    ),
-    "you go through the tape from first to last. An adjoint must be complete before it is passed on: start at the output.": (
-        lambda t: _sweep(t, lambda old, g, local: old + g * local, iter)
-    ),
-    "you leave out the operation's own adjoint: a contribution is that adjoint times the local derivative.": (
-        lambda t: _sweep(t, lambda old, g, local: old + local)
-    ),
-    "you leave out the local derivative: a contribution is the operation's adjoint times the local derivative.": (
-        lambda t: _sweep(t, lambda old, g, local: old + g)
-    ),
-    "you add the adjoint and the local derivative; they are multiplied.": lambda t: _sweep(t, lambda old, g, local: old + g + local),
-    "the sign is turned round: contributions are added, not subtracted.": lambda t: _sweep(t, lambda old, g, local: old - g * local),
-    "you keep the larger contribution; they are added.": lambda t: _sweep(t, lambda old, g, local: max(old, g * local, key=abs)),
-    "you divide by the local derivative; multiply by it.": lambda t: _sweep(
-        t, lambda old, g, local: old + (g / local if local else math.nan)
-    ),
-    "each contribution is counted twice.": lambda t: _sweep(t, lambda old, g, local: old + 2 * g * local),
-    "you set the output's adjoint to 0. It starts at 1, because the output changes with itself one to one.": (
-        lambda t: _sweep(t, lambda old, g, local: old + g * local, seed=0.0)
-    ),
-    "only the first input of each operation gets its contribution.": (
-        lambda t: _sweep(_last_inputs_forgotten(t), lambda old, g, local: old + g * local)
-    ),
-}

@@ -7,19 +7,83 @@ answer stands in a file, and how a wrong number is recognised: each question lis
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from minigrad.trace import first_divergence, state_at
 from minigrad.trace.text import number
 from minigrad.watch import trace_function
 
-from .calls import StudentProblem, as_number
-from .feedback import Feedback, Line
-from .student_trace import about, plain
+from ..calls import StudentProblem, as_number
+from ..exercise import Case, Exercise, Misconception
+from ..feedback import Feedback, Line
+from ..judge import same
+from ..student_trace import about, plain
 
 Trace = dict[str, Any]
+
+
+def Number(
+    name: str,
+    question: str,
+    answer: Callable[[], float],
+    because: str,
+    slips: tuple[tuple[str, Callable[[], float]], ...] = (),
+    hints: tuple[str, ...] = (),
+    tolerance: float = 1e-3,
+    variable: str = "",
+) -> Exercise:
+    """A question with a number for an answer, worth 1 point; the arguments are those of `Prediction`.
+
+    variable: what the notebook calls the number, if not as the exercise is called.
+    """
+    asked = Prediction(name, question, answer, because, tuple(slips), tuple(hints), tolerance)
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        yield Case("answer")
+
+    made = Exercise(
+        name,
+        {"answer": 1},
+        cases,
+        answers=(variable or name,),
+        is_value=True,
+        title=question,
+        hints=asked.hints,
+        misconceptions=tuple(Misconception(f"slip {i}", say, lambda case, wrong=wrong: wrong()) for i, (say, wrong) in enumerate(slips, 1)),
+        notebook=asked.check,
+        rtol=tolerance,
+        atol=tolerance,
+    )
+    made.answer(lambda: float(answer()))
+    return made
+
+
+def Table(
+    name: str, f: Callable[..., Any], point: tuple[float, ...], hints: tuple[str, ...], points: float = 2.0, variable: str = ""
+) -> Exercise:
+    """The values of a function's evaluation trace, as a dictionary from the nodes' names to numbers; variable: as of `Number`."""
+    asked = TableExercise(name, f, point, tuple(hints), points)
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        yield Case("table")
+
+    def accept(case: Case, got: Any) -> str:
+        reference = trace_function(f, *point, mode="primal")
+        right = state_at(reference, len(reference["steps"])).cells
+        if type(got) is not dict:
+            return f"`{variable or name}` should be a dictionary."
+        return same({node: right[node, "v"] for node in (n["id"] for n in reference["nodes"])}, got, 1e-3, 1e-3, f"`{variable or name}`")
+
+    own = (variable or name,)
+    made = Exercise(
+        name, {"table": points}, cases, answers=own, is_value=True, title=f"Exercise {name}", hints=asked.hints, notebook=asked.check
+    )
+    made.accept(accept)
+    return made
 
 
 def cell(trace: Trace, node: str, column: str) -> float:

@@ -1,0 +1,78 @@
+"""The check in the notebook: instant, kind, and on the student's side.
+
+After reading this file you know what `check("name", answer)` does that is not grading. It draws fresh cases on every run and asks not for
+an answer key but for something that every right answer obeys: the dot-product identity, central differences. It stops a loop, never raises,
+and says what it looked at; a hand-in is graded on other cases, in another process, by somebody else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from .calls import KEPT_OUTPUT, SECONDS
+from .exercise import Case, Exercise, Returned, SheetError
+from .feedback import Feedback, Line
+from .judge import Judgement, weigh
+from .local import run_cases
+
+
+def check_exercise(exercise: Exercise, answers: Sequence[Any], seed: int | None = None) -> Feedback:
+    """What the student sees for an exercise; answers: the functions or values that it asks for, in its order; seed: of the cases."""
+    if exercise.notebook is not None:
+        shown: Feedback = exercise.notebook(*answers)
+        return shown
+    if exercise.verify is None:
+        say = "This exercise cannot be checked without its answers, which are not here. It is graded when you hand it in."
+        return Feedback(exercise.title or exercise.name, "", exercise.name, [Line("note", say)], hints=exercise.hints)
+    cases = exercise.cases(secrets.randbits(63) if seed is None else seed, practice=True)
+    printed = io.StringIO()
+    given = dict(zip(exercise.answers, answers, strict=False))
+    with contextlib.redirect_stdout(printed):
+        returned = run_cases(exercise, cases, given, max(SECONDS, exercise.limit_s if exercise.limit_s > 10 else SECONDS))
+    judgement = judge_here(exercise, cases, returned)
+    return feedback_of(exercise, judgement, len(cases), printed.getvalue()[:KEPT_OUTPUT])
+
+
+def judge_here(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned]) -> Judgement:
+    """The judgement by what every right answer obeys, without an answer key."""
+    verify = exercise.verify
+    if verify is None:
+        raise SheetError(f"exercise {exercise.name!r}: it cannot verify itself.")
+    return weigh(exercise, cases, returned, verify)
+
+
+def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: str = "") -> Feedback:
+    """A judgement as the student sees it in the notebook."""
+    feedback = Feedback(judgement.title, "wrong", exercise.name, possible=judgement.max, points=judgement.points, hints=exercise.hints)
+    feedback.printed = printed
+    kinds = {item.kind for item in judgement.items}
+    if not judgement.started:
+        feedback.status, feedback.points = "unfinished", 0.0
+        feedback.lines.append(Line("unfinished", f"Not started yet: {judgement.items[0].say}"))
+        return feedback
+    if judgement.full:
+        feedback.status, feedback.hints = "right", ()
+    elif kinds <= {"", "time", "raised", "type", "memory"} and not any(i.right for i in judgement.items) and "" not in kinds:
+        feedback.status = "trouble"
+    for group in judgement.groups:
+        worth = f"{group.points:g} of {group.max:g}"
+        right = group.right == group.total
+        mark = "right" if right else "trouble" if group.kind else "wrong"
+        say = (f"all {group.total} cases agree." if group.total > 1 else "right.") if right else group.say
+        feedback.lines.append(Line(mark, f"{group.name} ({worth}): {say}"))
+    if judgement.smallest and not exercise.is_value:
+        kept = judgement.smallest
+        feedback.lines.append(Line("note", f"The smallest case that fails: `{kept['call']}` gave {kept['got']}"))
+    if judgement.where:
+        feedback.lines.append(Line("note", f"The first wrong node is {judgement.where['node']}. {judgement.where['say']}"))
+    if judgement.misconception:
+        feedback.lines.append(Line("note", f"It looks as if {judgement.misconception['say']}"))
+    feedback.trace, feedback.step = judgement.trace, judgement.step
+    how = exercise.checked or "They are held against central differences or an identity; no answers are kept here."
+    agree = f"All {count} cases of this run agree" if judgement.full else f"Checked here: {count} cases, drawn anew on each run"
+    feedback.checked = f"{agree}. {how} Your hand-in is graded on other cases of the same kinds."
+    return feedback

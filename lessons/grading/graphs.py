@@ -1,0 +1,356 @@
+"""Small computations as plain data, and how they are evaluated, drawn at random, and put on a Trace.
+
+After reading this file you know the form in which a graph goes to a student's code and comes back:
+
+    {"inputs": {"x1": 2.0, "x2": 5.0}, "rows": [["v1", "sin", ["x2"]], ["v2", "mul", ["x1", "v1"]]]}
+
+Each row is [name, operation, names of its operands]; the last row is the output. A row ["v1", "linear", ["x1", "x2"], [3.0, -1.0]] has
+its local derivatives with it: that is what a tape tells. Values are numbers or arrays. Nothing is differentiated here but by central
+differences, which need no rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.trace.text import number
+from minigrad.watch import trace_function
+from minigrad.watch.words import label_of
+from minigrad.watch.words import value as document_value
+
+from .exercise import SheetError, Where
+
+Graph = dict[str, Any]
+Values = dict[str, Any]
+Trace = dict[str, Any]
+
+# operation: (number of operands, the value on arrays and numbers of any library `m` that has NumPy's names)
+OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "add": (2, lambda m, a, b: a + b),
+    "sub": (2, lambda m, a, b: a - b),
+    "mul": (2, lambda m, a, b: a * b),
+    "div": (2, lambda m, a, b: a / b),
+    "neg": (1, lambda m, a: -a),
+    "square": (1, lambda m, a: a**2),
+    "sin": (1, lambda m, a: m.sin(a)),
+    "cos": (1, lambda m, a: m.cos(a)),
+    "exp": (1, lambda m, a: m.exp(a)),
+    "log": (1, lambda m, a: m.log(a)),
+    "tanh": (1, lambda m, a: m.tanh(a)),
+    "matmul": (2, lambda m, a, b: a @ b),
+    "sum": (1, lambda m, a: a.sum()),
+    "mean": (1, lambda m, a: a.mean()),
+}
+ARRAY_ONLY = ("matmul", "sum", "mean")
+TAME = {"log": lambda a: (a > 0.2) & (abs(a - 1) > 0.15), "div": lambda a, b: abs(b) > 0.3, "exp": lambda a: abs(a) < 3}
+
+
+def names(graph: Graph) -> list[str]:
+    """All nodes: the inputs, then the rows, in their order."""
+    return [*graph["inputs"], *(row[0] for row in graph["rows"])]
+
+
+def output(graph: Graph) -> str:
+    """The node whose derivative is asked for: the last row, or the last input where there is no row."""
+    return names(graph)[-1]
+
+
+def apply(module: Any, row: Sequence[Any], operands: Sequence[Any]) -> Any:
+    """The value of one row; module: numpy or minigrad."""
+    if row[1] == "linear":
+        return sum((local * a for local, a in zip(row[3], operands, strict=True)), start=0.0 * operands[0])
+    if row[1] not in OPERATIONS:
+        raise SheetError(f"row {row[0]!r}: there is no operation {row[1]!r}; there are linear, {', '.join(OPERATIONS)}.")
+    return OPERATIONS[row[1]][1](module, *operands)
+
+
+def evaluate(graph: Graph, moved: Mapping[str, Any] | None = None) -> Values:
+    """The value of every node, in NumPy. moved: amounts to add to nodes once they are computed."""
+    moved = moved or {}
+    found: Values = {}
+    with np.errstate(all="ignore"):
+        for name, given in graph["inputs"].items():
+            found[name] = np.asarray(given, dtype=np.float64) + moved.get(name, 0.0)
+        for row in graph["rows"]:
+            found[row[0]] = np.asarray(apply(np, row, [found[o] for o in row[2]])) + moved.get(row[0], 0.0)
+    return found
+
+
+def by_engine(graph: Graph) -> Values:
+    """The adjoint of every node, by minigrad's reverse mode: the trusted side's answer. Arrays of float64; zeros for what the output
+    does not depend on."""
+    nodes: dict[str, Any] = {n: mg.tensor(np.asarray(v, dtype=np.float64)).requires_grad_() for n, v in graph["inputs"].items()}
+    for row in graph["rows"]:
+        nodes[row[0]] = apply(mg, row, [nodes[o] for o in row[2]])
+    gradients = mg.autograd.grad(nodes[output(graph)], list(nodes.values()), allow_unused=True)
+    pairs = zip(nodes.items(), gradients, strict=True)
+    return {name: np.zeros(node.shape) if g is None else np.asarray(g.detach().numpy()) for (name, node), g in pairs}
+
+
+def by_differences(graph: Graph) -> Values:
+    """The adjoint of every node, by moving one element of one node at a time: slow, blunt, and without any rule to get wrong."""
+    values, end = evaluate(graph), output(graph)
+    found: Values = {}
+    for name in names(graph):
+        slopes = np.zeros(values[name].shape)
+        for place in np.ndindex(slopes.shape):
+            step = np.zeros(slopes.shape)
+            step[place] = h = 1e-5 * max(1.0, abs(float(values[name][place])))
+            up, down = evaluate(graph, {name: step})[end], evaluate(graph, {name: -step})[end]
+            slopes[place] = float(np.sum(up - down)) / (2 * h)
+        found[name] = slopes
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------- drawing graphs
+
+
+def tame(graph: Graph) -> bool:
+    """Whether all values are of moderate size and no operation is near the edge of its domain."""
+    try:
+        values = evaluate(graph)
+    except (ValueError, ZeroDivisionError):
+        return False
+    for row in graph["rows"]:
+        operands = [values[o] for o in row[2]]
+        if row[1] in TAME and not np.all(TAME[row[1]](*operands)):
+            return False
+    return all(np.isfinite(v).all() and np.abs(v).max(initial=0.0) < 40 for v in values.values())
+
+
+def scalar(rng: np.random.Generator) -> float:
+    """A number with one digit after the point, away from 0."""
+    return float(round(rng.choice((-1, 1)) * rng.uniform(0.5, 2.5), 1))
+
+
+def single(op: str, rng: np.random.Generator, shared: bool = False) -> Graph:
+    """One operation on one or two inputs (on the same one twice, if shared)."""
+    count = OPERATIONS[op][0]
+    for _ in range(200):
+        inputs = {f"x{i + 1}": scalar(rng) for i in range(1 if shared else count)}
+        graph = {"inputs": inputs, "rows": [["v1", op, ["x1"] * count if shared else list(inputs)]]}
+        if tame(graph):
+            return graph
+    raise SheetError(f"no tame values were found for the operation {op!r}.")
+
+
+def random_graph(rng: np.random.Generator, ops: Sequence[str], most: int = 6) -> Graph:
+    """A graph of 2 to `most` operations on one or two inputs; its output depends on every node."""
+    for _ in range(1000):
+        inputs = {f"x{i + 1}": scalar(rng) for i in range(int(rng.integers(1, 3)))}
+        known, unused, rows = list(inputs), list(inputs), []
+        for i in range(int(rng.integers(1, most))):
+            op = str(rng.choice(list(ops)))
+            operands = [str(rng.choice(known)) for _ in range(OPERATIONS[op][0])]
+            rows.append([f"v{i + 1}", op, operands])
+            known.append(f"v{i + 1}")
+            unused = [u for u in [*unused, f"v{i + 1}"] if u not in operands]
+        binary = [op for op in ops if OPERATIONS[op][0] == 2 and op in ("add", "mul", "sub")]
+        while len(unused) > 1 and binary:  # what nobody reads is joined, so that every node has an adjoint
+            name = f"v{len(rows) + 1}"
+            rows.append([name, str(rng.choice(binary)), unused[:2]])
+            unused = [*unused[2:], name]
+        graph = {"inputs": inputs, "rows": rows}
+        if len(unused) == 1 and tame(graph):
+            return graph
+    raise SheetError(f"no tame graph was found with the operations {', '.join(ops)}.")
+
+
+def tape_of(graph: Graph) -> list[Any]:
+    """The graph as a tape: each row with its (operand, local derivative) pairs, the derivatives by central differences, tidied."""
+    values, rows = evaluate(graph), []
+    for row in graph["rows"]:
+        if row[1] == "linear":
+            rows.append([row[0], [[o, float(c)] for o, c in zip(row[2], row[3], strict=True)]])
+            continue
+        locals_ = []
+        for i in range(len(row[2])):
+            alone = {
+                "inputs": {f"a{j}": values[o] for j, o in enumerate(row[2])},
+                "rows": [["y", row[1], [f"a{j}" for j in range(len(row[2]))]]],
+            }
+            locals_.append(float(by_differences(alone)[f"a{i}"]))
+        rows.append([row[0], [[o, c] for o, c in zip(row[2], locals_, strict=True)]])
+    return rows
+
+
+def of_tape(rows: Sequence[Any]) -> Graph:
+    """A tape as a graph: the local derivatives are in its rows, the inputs stand at 1."""
+    made = [row[0] for row in rows]
+    inputs = dict.fromkeys((o for _, parents in rows for o, _ in parents if o not in made), 1.0)
+    return {"inputs": inputs, "rows": [[name, "linear", [o for o, _ in parents], [c for _, c in parents]] for name, parents in rows]}
+
+
+# ---------------------------------------------------------------------------------------------------------------- pictures
+
+
+def formula(graph: Graph) -> str:
+    """The rows as text, one after the other: "v1 = sin(x1); v2 = v1 * x1"."""
+    signs = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
+    out = []
+    for name, op, operands, *rest in graph["rows"]:
+        if op == "linear":
+            text = " + ".join(f"{number(c)}·{o}" for o, c in zip(operands, rest[0], strict=True))
+        else:
+            text = f" {signs[op]} ".join(operands) if op in signs else f"{op}({', '.join(operands)})"
+        out.append(f"{name} = {text}")
+    tape = any(row[1] == "linear" for row in graph["rows"])
+    at = ", ".join(f"{n} = {number(document_value(np.asarray(v)))}" for n, v in graph["inputs"].items() if not tape)
+    return "; ".join(out) + (f"  at {at}" if at else "")
+
+
+def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
+    """The engine's Trace of a graph in reverse mode, and for each of the graph's nodes the name that it has there.
+
+    A tape, whose rows are no operations of the engine's, is written down as it is. No names where nodes and operations do not match.
+    """
+    if any(row[1] == "linear" for row in graph["rows"]):
+        return tape_trace(graph), {name: name for name in names(graph)}
+
+    def run(*inputs: Any) -> Any:
+        nodes = dict(zip(graph["inputs"], inputs, strict=True))
+        for row in graph["rows"]:
+            nodes[row[0]] = apply(mg, row, [nodes[o] for o in row[2]])
+            made.append(row[0])
+        return nodes[output(graph)]
+
+    made: list[str] = []
+    points = [np.asarray(v, dtype=np.float64) for v in graph["inputs"].values()]
+    trace = trace_function(run, *points, mode="reverse", names=list(graph["inputs"]), source="", title=formula(graph))
+    for part in (trace, *trace["nodes"], *trace["steps"]):  # there is no source text that a student would know
+        for key in ("source", "span", "line"):
+            part.pop(key, None)
+    drawn = [n["id"] for n in trace["nodes"] if n["kind"] in ("op", "output")]
+    if len(drawn) != len(made):  # a row that takes several of the engine's operations, as "linear" does
+        return trace, {}
+    return trace, dict(zip([*graph["inputs"], *made], [*trace["inputs"], *drawn], strict=True))
+
+
+def tape_trace(graph: Graph) -> Trace:
+    """The reverse pass over a tape as a `minigrad.trace/1` document without values: what the engine would do with these derivatives."""
+    nodes, edges, steps = [], [], []
+    for name in graph["inputs"]:
+        nodes.append({"id": name, "label": label_of(name), "kind": "input", "stage": "primal", "shape": [], "dtype": "float64", "expr": []})
+    for i, (name, _, operands, locals_) in enumerate(graph["rows"]):
+        terms = [
+            [{"t": "num", "value": c}, {"t": "op", "text": "·"}, {"t": "sym", **label_of(o)}]
+            for o, c in zip(operands, locals_, strict=True)
+        ]
+        expr = [t for j, term in enumerate(terms) for t in ([{"t": "op", "text": "+"}] if j else []) + term]
+        kind = "output" if i == len(graph["rows"]) - 1 else "op"
+        nodes.append(
+            {"id": name, "label": label_of(name), "kind": kind, "op": "linear", "stage": "primal", "shape": [], "dtype": "float64"}
+        )
+        nodes[-1]["expr"] = expr
+        edges += [{"id": f"e{len(edges) + k + 1}", "src": o, "dst": name, "slot": k, "stage": "primal"} for k, o in enumerate(operands)]
+    end, bar = output(graph), {output(graph): 1.0}
+    seeded = [{"t": "sym", **label_of(end), "accent": "bar", "col": "g"}, {"t": "op", "text": "="}, {"t": "num", "value": 1.0, "col": "g"}]
+    seed_step: dict[str, Any] = {"phase": "seed", "node": end, "edges": [], "reads": [], "writes": [[end, "g", 1.0]], "formula": seeded}
+    steps.append(seed_step | {"say": f"The output {end} changes with itself one to one."})
+    for name, _, _, locals_ in reversed(graph["rows"]):
+        for edge, local in zip([e for e in edges if e["dst"] == name], locals_, strict=True):
+            to, product = edge["src"], bar[name] * local
+            before = bar.get(to)
+            bar[to] = product if before is None else before + product
+            part = {"edge": edge["id"], "local": local, "upstream": bar[name], "product": product, "after": bar[to]}
+            words = [{"t": "sym", **label_of(to), "accent": "bar", "col": "g"}, {"t": "op", "text": "=" if before is None else "+="}]
+            words += [{"t": "num", "value": bar[name], "col": "g"}, {"t": "op", "text": "·"}, {"t": "num", "value": local}]
+            step: dict[str, Any] = {"phase": "adjoint" if before is None else "accumulate", "node": to, "edges": [edge["id"]]}
+            step |= {"reads": [[name, "g"]] + ([] if before is None else [[to, "g"]]), "writes": [[to, "g", bar[to]]], "formula": words}
+            step |= {"contribs": [part if before is None else {**part, "before": before}]}
+            steps.append(step | {"say": f"{name} sends {number(product)} back to {to}."})
+    return {
+        "schema": "minigrad.trace/1", "title": formula(graph), "seed": {"adjoints": {end: 1.0}}, "inputs": list(graph["inputs"]),
+        "outputs": [end], "nodes": nodes, "edges": edges, "columns": [{"key": "g", "label": "adjoint", "phase": "adjoint"}], "steps": steps,
+    }  # fmt: skip
+
+
+def close(a: Any, b: Any) -> bool:
+    """Whether two adjoints have one shape and agree as well as central differences allow."""
+    try:
+        x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return x.shape == y.shape and bool(np.isfinite(x).all()) and bool((np.abs(x - y) <= 1e-6 + 1e-6 * np.abs(y)).all())
+
+
+def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = None) -> Where | None:
+    """The first node, from the output down, whose adjoint is not right although all its consumers' are: there the mistake was made.
+
+    got: adjoints of the nodes, of any quality; those that are missing are passed over. right: by default by central differences. The
+    sentence says what arrived; the Trace holds the student's adjoints in the place of the engine's.
+    """
+    right = by_differences(graph) if right is None else right
+    wrong = [n for n in reversed(names(graph)) if n in got and not close(got[n], right[n])]
+    if not wrong:
+        return None
+    at_fault = wrong[0]  # who uses it comes after it in the list, and is right
+    users = [row[0] for row in graph["rows"] for o in row[2] if o == at_fault]
+    say = f"the adjoint of {_about(graph, at_fault)} should be {_text(right[at_fault])}, but is {_text(got[at_fault])}."
+    if at_fault == output(graph):
+        say += " It is the output: everything starts there."
+    elif users and len(set(users)) == 1 and len(users) == 1:
+        say += f" It is used once, by {_about(graph, users[0])}, whose adjoint is right: look at how that one is passed on."
+    elif users:
+        by, one = " and ".join(dict.fromkeys(users)), len(set(users)) == 1
+        whose = "whose adjoint is right" if one else "whose adjoints are right"
+        say += f" It is used {len(users)} times{'' if one else ','} by {by}, {whose}: its contributions are added."
+    trace, step, twin = with_adjoints(graph, got, right, at_fault)
+    return Where(at_fault, say[:1].upper() + say[1:], trace, step, tuple(twin[n] for n in wrong if n in twin))
+
+
+def with_adjoints(graph: Graph, got: Mapping[str, Any], right: Values, node: str) -> tuple[Trace | None, int, dict[str, str]]:
+    """The engine's Trace with a student's adjoints in it, the step at which `node` is complete, and the nodes' names in the Trace.
+
+    None where it cannot be drawn.
+    """
+    if not all(isinstance(v, float | int | np.ndarray) for v in got.values()):
+        return None, 0, {}
+    reference, twin = trace_of(graph)
+    if not twin:
+        return None, 0, {}
+    name_of = {there: here for here, there in twin.items()}
+    last = {w[0]: i for i, s in enumerate(reference["steps"]) for w in s["writes"] if w[1] == "g"}
+    steps, at = [], 0
+    for i, step in enumerate(reference["steps"]):
+        here = next((name_of.get(w[0]) for w in step["writes"] if w[1] == "g"), None)
+        if here is not None and here in got and last[twin[here]] == i and not close(got[here], right[here]):
+            given = document_value(np.asarray(got[here], dtype=np.float64))
+            say = f"By your code the adjoint of {here} is {_text(got[here])}; it should be {_text(right[here])}."
+            token = {"t": "sym", "base": here[0], "sub": here[1:], "node": twin[here], "col": "g", "accent": "bar"}
+            step = {**step, "writes": [[twin[here], "g", given]], "say": say}
+            step["formula"] = [token, {"t": "op", "text": "="}, {"t": "num", "value": given, "col": "g"}]
+            step.pop("contribs", None)
+        if here == node:
+            at = i + 1
+        steps.append(step)
+    return {**reference, "title": f"{reference['title']} · by your code", "steps": steps}, at, twin
+
+
+def _about(graph: Graph, name: str) -> str:
+    row = next((r for r in graph["rows"] if r[0] == name), None)
+    return name if row is None else formula({"inputs": {}, "rows": [row]})
+
+
+def _text(value: Any) -> str:
+    try:
+        return number(document_value(np.asarray(value, dtype=np.float64)))
+    except (TypeError, ValueError, OverflowError):
+        return str(value)[:40]
+
+
+def linear_right(graph: Graph) -> Values:
+    """The adjoints of a tape's nodes by forward mode, one pass a node: exact, for rows of the operation "linear" only."""
+    order, found = names(graph), {}
+    for moved in order:
+        dot = dict.fromkeys(order, 0.0) | {moved: 1.0}
+        for name, _, operands, constants in graph["rows"]:
+            if name != moved:
+                dot[name] = math.fsum(c * dot[o] for o, c in zip(operands, constants, strict=True))
+        found[moved] = np.asarray(dot[output(graph)])
+    return found

@@ -1,0 +1,371 @@
+"""Hand-ins: finding each student's notebook, and reading it although anything may be in it.
+
+After reading this file you know in which ways hand-ins arrive (nbgrader's folders, a folder a student, a flat folder of files, what Canvas
+and Moodle give as a zip), how it is decided which file counts, and what becomes of a file that is no notebook: one sentence, which the
+student gets to read. Nothing here runs anything or imports a notebook library: a notebook is JSON, and JSON from a stranger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+from .wire import clean, one_line
+
+FILE_BYTES = 200 << 20
+"""The largest notebook that is read. Outputs make honest notebooks large: what counts is the next limit."""
+SOURCE_CHARACTERS = 2_000_000
+"""All cells' sources together, when outputs have been dropped."""
+CELLS = 5_000
+ZIP_BYTES, ZIP_FILES = 1 << 30, 50_000
+"""What a zip may hold in all when it is unpacked."""
+BESIDE_FILES = 50
+DEPTH = 4
+"""How deep below a student's folder the notebook may lie."""
+
+CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)$")
+MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)$")
+COPY = re.compile(r"(?:[ _]*\(\d+\)|[ _-]*copy\d*|-checkpoint|(?<=[a-z])-\d{1,2})+$", re.IGNORECASE)
+"""What browsers, Jupyter and Canvas append to the name of a second copy."""
+
+
+class HandInError(ValueError):
+    """A hand-in that cannot be run; the text is for the student."""
+
+
+class SheetLike(Protocol):
+    """What must be known of a sheet to recognise a hand-in (sheet.Sheet has it)."""
+
+    name: str
+    check_ids: frozenset[str]
+    solution_ids: frozenset[str]
+    notebook: dict[str, Any] | None
+
+
+@dataclass
+class HandIn:
+    """One student's hand-in. path: the notebook that counts, or None; note: which of several it is; problem: why there is none, for the
+    student; beside: other files; lms: the student's number in the system that it came from ({"canvas": "123"})."""
+
+    student: str
+    path: Path | None
+    note: str = ""
+    problem: str = ""
+    beside: list[Path] = field(default_factory=list)
+    lms: dict[str, str] = field(default_factory=dict)
+
+
+# ------------------------------------------------------------------------------------------------------------------ finding
+
+
+def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
+    """One hand-in a student, by name. unpacked: an empty folder for the contents of zips. Raises FileNotFoundError, HandInError."""
+    if not submitted.exists():
+        raise FileNotFoundError(f"there is nothing at {submitted}")
+    if submitted.is_file():
+        top = unpacked / "all"
+        unzip(submitted, top)
+    else:
+        top = submitted
+    found: dict[str, _Student] = {}
+    for entry in sorted(top.iterdir()):
+        if entry.name.startswith(".") or entry.name == "__MACOSX":
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            _student(found, entry.name).folders.append(entry)
+        elif entry.suffix.lower() in (".ipynb", ".zip") and _looks_like_all(entry):
+            inner = unpacked / f"all-{len(list(unpacked.iterdir()))}"
+            unzip(entry, inner)
+            for hand_in in find(inner, sheet, unpacked):
+                found.setdefault(hand_in.student, _Student(hand_in.student, hand_in.lms)).ready.append(hand_in)
+        elif entry.suffix.lower() in (".ipynb", ".zip"):
+            _student(found, entry.name, sheet.name).files.append(entry)
+    return [student.hand_in(sheet, unpacked) for _, student in sorted(found.items())]
+
+
+def _looks_like_all(path: Path) -> bool:
+    """Whether a zip is one that a learning system makes of everybody's hand-ins."""
+    if path.suffix.lower() != ".zip" or path.is_symlink():
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
+    return bool(names) and all(CANVAS.match(name) or MOODLE.match(name) for name in names)
+
+
+def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student:
+    lms: dict[str, str] = {}
+    for system, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
+        if match := pattern.match(name):
+            student, lms = f"{match['name']}_{match['id']}", {system: match["id"]}
+            break
+    else:
+        student = PurePosixPath(name).stem if sheet else name
+        if sheet:  # alice_vjp.ipynb, vjp-alice.ipynb
+            plain = re.escape(sheet)
+            student = COPY.sub("", student)
+            student = re.sub(rf"^{plain}[ _.-]+(?=.)|(?<=.)[ _.-]+{plain}$", "", student, count=1) or student
+    student = one_line(student, 100)
+    return found.setdefault(student, _Student(student, lms))
+
+
+class _Student:
+    """What has been found of one student so far."""
+
+    def __init__(self, name: str, lms: dict[str, str]) -> None:
+        self.name, self.lms = name, lms
+        self.folders: list[Path] = []
+        self.files: list[Path] = []
+        self.ready: list[HandIn] = []
+
+    def hand_in(self, sheet: SheetLike, unpacked: Path) -> HandIn:
+        """The notebook that counts among all that was found."""
+        files, problem = [*self.files, *(file for folder in self.folders for file in _files(folder))], ""
+        for path in [file for file in files if file.suffix.lower() == ".zip"]:
+            inner = unpacked / f"student-{len(list(unpacked.iterdir()))}"
+            try:
+                unzip(path, inner)
+                files += _files(inner)
+            except HandInError as error:
+                problem = f"{path.name}: {error}"
+        files += [hand_in.path for hand_in in self.ready if hand_in.path]
+        notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
+        if not notebooks:
+            problem = problem or next(
+                (h.problem for h in self.ready if h.problem), "No notebook (a file that ends in .ipynb) was handed in."
+            )
+            return HandIn(self.name, None, problem=problem, lms=self.lms)
+        path, note = choose(notebooks, sheet)
+        if path is None:
+            return HandIn(self.name, None, problem=note, lms=self.lms)
+        beside = [f for f in files if f.parent == path.parent and f.suffix.lower() not in (".ipynb", ".zip")] if self.folders else []
+        return HandIn(self.name, path, note, beside=beside[:BESIDE_FILES], lms=self.lms)
+
+
+def _files(folder: Path, depth: int = DEPTH) -> list[Path]:
+    """The ordinary files of a folder: links are not followed, hidden folders (.ipynb_checkpoints) are not entered."""
+    found: list[Path] = []
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return []
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name == "__MACOSX" or entry.is_symlink():
+            continue
+        if entry.is_file():
+            found.append(entry)
+        elif entry.is_dir() and depth > 0:
+            found += _files(entry, depth - 1)
+    return found
+
+
+def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
+    """The notebook that counts, and a note on why where there were others; (None, problem) where none is of this sheet.
+
+    By its name first (a second copy's number does not matter), then by the ids of its cells; of several, the newest.
+    """
+    if len(notebooks) == 1:
+        return notebooks[0], ""
+    right = [path for path in notebooks if _plain_name(path) == sheet.name or path.parent.name == sheet.name]
+    named = [path for path in right if _plain_name(path) == sheet.name]
+    right = named or right or [path for path in notebooks if _ids(path) & (sheet.solution_ids | sheet.check_ids)]
+    if not right:
+        return None, f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb."
+    newest = max(right, key=lambda path: (path.stat().st_mtime, path.name))
+    others = ", ".join(sorted(path.name for path in right if path != newest))
+    return newest, f"{len(right)} notebooks were handed in; {newest.name}, the newest, counts, not {others}." if others else ""
+
+
+def _plain_name(path: Path) -> str:
+    name = path.stem
+    if match := MOODLE.match(name) or CANVAS.match(name):
+        name = match["file"]
+    return COPY.sub("", name)
+
+
+def _ids(path: Path) -> set[str]:
+    try:
+        return {i for cell in cells_of(load(path)) for i in ids_of(cell)}
+    except HandInError:
+        return set()
+
+
+# ---------------------------------------------------------------------------------------------------------------------- zips
+
+
+def unzip(path: Path, folder: Path) -> None:
+    """Unpacks what is a plain file with a harmless name, up to a limit, whatever the zip says about sizes. Raises HandInError."""
+    folder.mkdir(parents=True)
+    room = ZIP_BYTES
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            if len(entries) > ZIP_FILES:
+                raise HandInError(f"The zip holds more than {ZIP_FILES:,} files.")
+            for entry in entries:
+                target = _target(entry, folder)
+                if target is None:
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(entry) as packed, target.open("wb") as file:
+                    while block := packed.read(1 << 20):
+                        room -= len(block)
+                        if room < 0:
+                            raise HandInError(f"The zip holds more than {ZIP_BYTES >> 20} MB when it is unpacked.")
+                        file.write(block)
+                _set_time(target, entry)
+    except HandInError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, EOFError, zlib.error) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise HandInError(f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)}).") from None
+
+
+def _target(entry: zipfile.ZipInfo, folder: Path) -> Path | None:
+    """Where an entry goes; None for folders, links, and names that lead out of the folder."""
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    parts = [part for part in re.split(r"[/\\]", entry.filename) if part not in ("", ".")]
+    if (
+        entry.filename.startswith(("/", "\\"))
+        or entry.is_dir()
+        or kind not in (0, stat.S_IFREG)
+        or not parts
+        or ".." in parts
+        or ":" in parts[0]
+        or len(parts) > 20
+    ):
+        return None
+    parts = [one_line(part, 150) for part in parts]
+    target = folder.joinpath(*parts)
+    return target if target.resolve().is_relative_to(folder.resolve()) and not target.is_dir() else None
+
+
+def _set_time(target: Path, entry: zipfile.ZipInfo) -> None:
+    try:
+        when = datetime(*entry.date_time).timestamp()
+        os.utime(target, (when, when))
+    except (ValueError, OverflowError, OSError):
+        pass
+
+
+# ------------------------------------------------------------------------------------------------------------------- reading
+
+_one_at_a_time = threading.Lock()
+"""For large files: a notebook of 200 MB needs several times as much memory while it is read."""
+
+
+def load(path: Path) -> Any:
+    """A notebook's JSON. Raises HandInError with a sentence for the student."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise HandInError("What was handed in is no ordinary file.")
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES + 1)
+    except OSError as error:
+        raise HandInError(f"The file cannot be read ({error.strerror}).") from None
+    if len(data) > FILE_BYTES:
+        raise HandInError(f"The file has more than {FILE_BYTES >> 20} MB. Clear the outputs (Kernel, Restart and Clear Outputs) and save.")
+    if len(data) > 20 << 20:
+        with _one_at_a_time:
+            return _parse(data)
+    return _parse(data)
+
+
+def _parse(data: bytes) -> Any:
+    if not data.strip():
+        raise HandInError("The file is empty. Save the notebook again and look whether it opens in Jupyter.")
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    text = data.decode(encoding, "replace")
+    if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE) and re.search(r"^={7}$", text, re.MULTILINE):
+        raise HandInError("The file holds the conflict markers of git (<<<<<<<). Resolve the conflict and save the notebook again.")
+    try:
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 20 else 0)
+    except RecursionError:
+        raise HandInError("The file is nested too deep to be a notebook.") from None
+    except (ValueError, MemoryError):
+        raise HandInError("The file is not a notebook: it is not valid JSON. Does it open in Jupyter?") from None
+
+
+def cells_of(notebook: Any) -> list[dict[str, Any]]:
+    """The cells of a notebook's JSON, without those that are no cells. Raises HandInError."""
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if cells is None and isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):  # Jupyter's format of 2014
+        sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+        cells = [cell for sheet in sheets if isinstance(sheet.get("cells"), list) for cell in sheet["cells"]]
+    if not isinstance(cells, list):
+        raise HandInError("The file is not a notebook: it has no list of cells. Does it open in Jupyter?")
+    if len(cells) > CELLS:
+        raise HandInError(f"The notebook has more than {CELLS:,} cells.")
+    return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def source_of(cell: dict[str, Any]) -> str:
+    """A cell's text, whatever form it has; "" where it has none."""
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list):
+        source = "".join(part for part in source if isinstance(part, str))
+    return clean(source) if isinstance(source, str) else ""
+
+
+def ids_of(cell: dict[str, Any]) -> set[str]:
+    """A cell's id and nbgrader's."""
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    found = [cell.get("id"), nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None]
+    return {i for i in found if isinstance(i, str) and i}
+
+
+def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
+    """What is run of a notebook, in order: (name such as "cell 3", source).
+
+    A solution cell counts as code even if it has become text. The sheet's check cells are left out, unless somebody has written something
+    else into them. Copied and split cells simply run in their order. Raises HandInError.
+    """
+    checks = {source_of(cell).strip() for cell in (sheet.notebook or {}).get("cells", []) if ids_of(cell) & sheet.check_ids}
+    found = []
+    for number, cell in enumerate(cells_of(notebook), 1):
+        ids, source = ids_of(cell), source_of(cell)
+        if (cell.get("cell_type") != "code" and not ids & sheet.solution_ids) or not source.strip():
+            continue
+        if ids & sheet.check_ids and source.strip() in checks:
+            continue
+        found.append((f"cell {number}", source))
+    if sum(len(source) for _, source in found) > SOURCE_CHARACTERS:
+        raise HandInError(f"The notebook holds more than {SOURCE_CHARACTERS:,} characters of code.")
+    return found
+
+
+def digest(path: Path, beside: list[Path]) -> str:
+    """The SHA-256 of a hand-in: of the notebook, and of the names and contents of what lies beside it."""
+    found = hashlib.sha256()
+    for block in _blocks(path):
+        found.update(block)
+    for other in sorted(beside):
+        found.update(b"\0" + other.name.encode("utf-8", "surrogateescape") + b"\0")
+        for block in _blocks(other):
+            found.update(block)
+    return found.hexdigest()
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                yield block
+    except OSError:
+        return

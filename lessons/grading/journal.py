@@ -1,0 +1,113 @@
+"""The journal: what every hand-in returned, one line of JSON each, written once and never changed.
+
+After reading this file you know why nothing is lost when the grader is killed, and why a repaired answer needs nobody's code to run
+again: grades, tables and pages are functions of this file. A line is one of
+
+    {"v": 1, "kind": "hand-in", "student": "ada", "file": "submitted/ada/vjp.ipynb", "beside": [], "note": "", "problem": "", "lms": {},
+     "sheet": {"name": "vjp", "hash": "..."}, "sha256": "...", "seed": "...",  # of the hand-in; HMAC(the sheet's secret, sha256)
+     "when": "2026-01-31T12:00:00+00:00", "level": "confined", "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
+     "cells": {"cell 3": "NameError: ..."}, "flags": ["..."], "printed": "...",
+     "exercises": {"vjp_sin": {"asked": "...",         # digest of the cases, and of how they were asked
+                               "returned": [{"value": ..., "cpu_s": 0.0001, "wall_s": 0.0002},      # as wire.py writes values
+                                            {"error": "...", "kind": "raised", "cpu_s": ..., "wall_s": ...}]}}}
+    {"v": 1, "kind": "grades", "sheet": {...}, "when": "...", "points": {"ada": {"vjp_sin": 3.0}}}
+
+Of several lines about one student the last one counts. `problem` is a sentence for the student where there is no notebook to run; such a
+line has no exercises. A last line that was cut off by a crash is dropped when the journal is next opened.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+
+Record = dict[str, Any]
+
+
+class JournalError(RuntimeError):
+    """A journal that cannot be used; the message says what to do."""
+
+
+class Journal:
+    """A journal that is open for writing, by one grader at a time. A context manager.
+
+    Raises JournalError where another grader is writing to it, or where a line in the middle is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise JournalError(f"another grader is writing to {path}; wait for it, or give another --out") from None
+        self._drop_torn_line()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._file)
+
+    def append(self, record: Record) -> None:
+        """Writes a line; when this returns, the line is on the disk."""
+        line = json.dumps({"v": VERSION, **record}, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+        with self._lock:
+            while line:
+                line = line[os.write(self._file, line) :]
+            os.fsync(self._file)
+
+    def _drop_torn_line(self) -> None:
+        size = os.fstat(self._file).st_size
+        end, block = size, 1 << 16
+        while end > 0:
+            start = max(0, end - block)
+            newline = os.pread(self._file, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end != size:
+            os.ftruncate(self._file, end)
+            os.fsync(self._file)
+
+
+def read(path: Path) -> Iterator[Record]:
+    """The lines of a journal, without a torn last one. Raises JournalError for a line in the middle that is no record."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record = json.loads(line)
+                assert record["v"] == VERSION and isinstance(record["kind"], str)
+            except (ValueError, KeyError, TypeError, AssertionError, RecursionError):
+                raise JournalError(f"{path}, line {number}: not a line of a journal of version {VERSION}") from None
+            yield record
+
+
+def last_hand_ins(path: Path) -> dict[str, Record]:
+    """For each student the record that counts, by the student's name."""
+    found = {record["student"]: record for record in read(path) if record["kind"] == "hand-in"}
+    return dict(sorted(found.items()))
+
+
+def last_grades(path: Path) -> dict[str, dict[str, float]]:
+    """The points that were given the last time, by student and exercise; empty before the first time."""
+    grades: dict[str, dict[str, float]] = {}
+    for record in read(path):
+        if record["kind"] == "grades":
+            grades = record["points"]
+    return grades

@@ -1,0 +1,349 @@
+"""From what came back to points and reasons: the part of the grader that knows what is right.
+
+After reading this file you know how a value from an untrusted process is compared: its type first, then its shape, then whether every
+number is a finite real one, and only then the numbers; nothing is converted, broadcast, or asked about itself. `judge` runs on the
+trusted side, after the student's process is dead; `weigh` is its core, which the check in the notebook shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .exercise import Accept, Case, Exercise, Misconception, Returned, SheetError, plain_problem
+
+TOLERANCES = {2: (1e-2, 1e-3), 4: (1e-4, 1e-5), 8: (1e-6, 1e-7), 16: (1e-6, 1e-7)}
+"""(rtol, atol) by the number of bytes of the coarser of the two floats."""
+
+KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "floats"}
+
+
+# ------------------------------------------------------------------------------------------------------------ comparison
+
+
+def as_plain(value: Any) -> Any:
+    """What the trusted side computed, in the form in which values come back: tensors and NumPy's scalars as arrays."""
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if type(value) in (list, tuple):
+        return [as_plain(item) for item in value]
+    if type(value) is dict:
+        return {key: as_plain(item) for key, item in value.items()}
+    if hasattr(value, "detach") and hasattr(value, "numpy"):
+        return np.asarray(value.detach().numpy())
+    return value
+
+
+def same(expected: Any, got: Any, rtol: float | None = None, atol: float | None = None, name: str = "it") -> str:
+    """Why `got` is not what is expected, as a sentence that does not tell what is; "" if it is.
+
+    Numbers agree if |got − expected| ≤ atol + rtol·|expected|, by default with the tolerances of the coarser dtype. A list stands for a
+    tuple, a whole number for a float, a Python number for an array of no dimensions; nothing else stands for anything else.
+
+    Raises:
+        SheetError: what is expected is not plain, or not finite.
+    """
+    expected = as_plain(expected)
+    if problem := plain_problem(expected):
+        raise SheetError(f"what is expected {problem}.")
+    if problem := plain_problem(got):
+        return f"{name} {problem}."
+    return _same(expected, got, rtol, atol, name)
+
+
+def _same(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str) -> str:
+    if expected is None or isinstance(expected, str):
+        return "" if type(got) is type(expected) and got == expected else f"{name} is {shown(got)}, which is not right."
+    if isinstance(expected, dict):
+        if type(got) is not dict:
+            return f"{name} is {a_kind(got)}, but should be a dictionary."
+        if missing := [key for key in expected if key not in got]:
+            return f"{name} has no entry for {missing[0]!r}."
+        if extra := [key for key in got if key not in expected]:
+            return f"{name} has an entry for {extra[0][:40]!r}, which was not asked for."
+        return next((p for key in expected if (p := _same(expected[key], got[key], rtol, atol, f"entry {key!r} of {name}"))), "")
+    if isinstance(expected, list):
+        if type(got) not in (list, tuple):
+            return f"{name} is {a_kind(got)}, but should be a tuple of {len(expected)}."
+        if len(got) != len(expected):
+            return f"{name} has {len(got)} entries, but should have {len(expected)}."
+        return next((p for i, e in enumerate(expected) if (p := _same(e, got[i], rtol, atol, f"entry {i} of {name}"))), "")
+    return _same_numbers(expected, got, rtol, atol, name)
+
+
+def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str) -> str:
+    if type(expected) is int and type(got) is int:
+        return "" if got == expected else f"{name} is {shown(got)}, which is not right."
+    right = np.asarray(expected)
+    if not np.isfinite(right).all():
+        raise SheetError("what is expected is not finite: choose cases in which it is.")
+    if type(got) not in (bool, int, float, np.ndarray):
+        should = f"an array of shape {right.shape}" if right.ndim else "a number"
+        return f"{name} is {a_kind(got)}, but should be {should}."
+    shape = got.shape if isinstance(got, np.ndarray) else ()
+    if shape != right.shape:
+        return f"{name} has the shape {shape}, but should have the shape {right.shape}."
+    kind = got.dtype.kind if isinstance(got, np.ndarray) else "b" if isinstance(got, bool) else "i" if isinstance(got, int) else "f"
+    whole = right.dtype.kind in "iu"
+    if (kind == "b") != (right.dtype.kind == "b") or (whole and kind == "f" and isinstance(got, np.ndarray)):
+        return f"{name} holds {KINDS[kind]}, but should hold {KINDS[right.dtype.kind]}."
+    try:
+        found = np.asarray(got, dtype=None if isinstance(got, np.ndarray) else type(got))
+        if found.dtype.kind not in "biuf":  # a whole number too large for any dtype of NumPy
+            found = np.asarray(float(got))
+    except OverflowError:
+        return f"{name} is a number too large to be right."
+    if kind == "f" and not np.isfinite(found).all():
+        return f"{name} holds a number that is not finite (NaN or infinity)."
+    if kind != "f" and right.dtype.kind != "f":
+        return "" if bool((found == right).all()) else f"{name} is {shown(got)}, which is not right."
+    widths = [x.dtype.itemsize for x in (found, right) if x.dtype.kind == "f"]
+    coarse = TOLERANCES.get(min(widths, default=8), TOLERANCES[8])
+    relative, absolute = coarse[0] if rtol is None else rtol, coarse[1] if atol is None else atol
+    with np.errstate(all="ignore"):
+        distance = np.abs(found.astype(np.float64) - right.astype(np.float64))
+        good = distance <= absolute + relative * np.abs(right.astype(np.float64))
+    if good.all():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(~good)[0])
+    at = f" at {list(place) if len(place) > 1 else place[0]}" if place else ""
+    return f"{name} is {shown(found[place].item())}{at}, which is not right."
+
+
+def a_kind(value: Any) -> str:
+    """What a plain value is, for a sentence."""
+    names = {bool: "a truth value", int: "a whole number", float: "a number", str: "a text", dict: "a dictionary", list: "a list"}
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    return "nothing (None)" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """A plain value as short text. Never raises."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**15:
+        return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, np.ndarray):
+        with np.printoptions(precision=4, threshold=12, edgeitems=2, suppress=True):
+            text = np.array2string(value, separator=", ").replace("\n", " ")
+        return text if len(text) <= most else text[: most - 1] + "…"
+    if isinstance(value, list | tuple):
+        text = ", ".join(shown(item, most) for item in value[:8]) + (", …" if len(value) > 8 else "")
+        text = f"[{text}]" if isinstance(value, list) else f"({text})"
+    elif isinstance(value, dict):
+        text = (
+            "{" + ", ".join(f"{k[:20]!r}: {shown(v, most)}" for k, v in list(value.items())[:8]) + (", …" if len(value) > 8 else "") + "}"
+        )
+    else:
+        text = repr(value[: most + 1] if isinstance(value, str) else value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# -------------------------------------------------------------------------------------------------------------- judgement
+
+
+@dataclass
+class Item:
+    """One case: which group, whether right, why not, how long. kind: of the failure, "" where a value came back."""
+
+    group: str
+    call: str
+    right: bool
+    say: str = ""
+    kind: str = ""
+    cpu_s: float = 0.0
+
+
+@dataclass
+class Group:
+    """The points of a group. say: a sentence for the student: all right, or the first thing that is not."""
+
+    name: str
+    points: float
+    max: float
+    right: int
+    total: int
+    say: str
+    kind: str = ""
+
+
+@dataclass
+class Judgement:
+    """What an exercise was worth, and why. Plain data: `as_dict()` is JSON.
+
+    misconception: name and sentence of the classic mistake whose numbers these are, or None; where: the first wrong node and a sentence;
+    smallest: the smallest case that fails, as the call and what it returned (of groups that may be shown); trace, step: the student's
+    numbers on the graph of that case, and the step at which they first go wrong.
+    """
+
+    exercise: str
+    title: str
+    points: float
+    max: float
+    groups: list[Group]
+    items: list[Item]
+    misconception: dict[str, str] | None = None
+    where: dict[str, Any] | None = None
+    smallest: dict[str, Any] | None = None
+    trace: dict[str, Any] | None = None
+    step: int = 0
+    slowest_s: float = 0.0
+    hints: list[str] = field(default_factory=list)
+
+    @property
+    def full(self) -> bool:
+        """Whether everything is right."""
+        return all(group.right == group.total for group in self.groups)
+
+    @property
+    def started(self) -> bool:
+        """Whether there is anything to judge: something else came back than a stub's nothing."""
+        return any(item.kind not in ("unfinished", "missing") for item in self.items)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The judgement as JSON's kinds of data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Judgement:
+        """The judgement that `as_dict` was made of."""
+        groups, items = [Group(**g) for g in data["groups"]], [Item(**i) for i in data["items"]]
+        return cls(**{**data, "groups": groups, "items": items})
+
+
+def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned]) -> Judgement:
+    """Points and reasons for what a student's code returned, case by case; runs on the trusted side only.
+
+    Raises:
+        SheetError: the exercise says of no case what is right, or its answer itself fails: a matter for the instructor.
+    """
+    accept = exercise.acceptor
+
+    def verdict(case: Case, got: Any) -> Any:
+        try:
+            if accept is not None:
+                return accept(case, got)
+            return same(exercise.expected(case), got, exercise.rtol, exercise.atol, returned_by(exercise, case))
+        except SheetError:
+            raise
+        except Exception as error:
+            if accept is not None:
+                return f"{returned_by(exercise, case)} is of no use: judging it ended in {type(error).__name__}."
+            raise SheetError(f"exercise {exercise.name!r}: its own answer raised {type(error).__name__}: {error}") from error
+
+    return weigh(exercise, cases, returned, verdict)
+
+
+def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], verdict: Accept) -> Judgement:
+    """The points of an exercise by a verdict(case, got): True, False, or the reason why not as a text ("" is right)."""
+    if len(cases) != len(returned):
+        raise SheetError(f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results.")
+    items = [_item(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)]
+    groups = [_group(name, worth, [i for i in items if i.group == name]) for name, worth in exercise.points.items()]
+    result = Judgement(
+        exercise.name, exercise.title or exercise.name, sum(g.points for g in groups), exercise.max_points, groups, items,
+        slowest_s=max((back.cpu_s for back in returned), default=0.0), hints=list(exercise.hints),
+    )  # fmt: skip
+    if result.full or not result.started:
+        return result
+    if found := likely_misconception(exercise, cases, returned, items):
+        result.misconception = {"name": found[0].name, "say": found[0].say + found[1]}
+    failing = [i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden]
+    # Wrong values before calls that ended without one, and empty arrays last: they are small, but tell little.
+    failing.sort(key=lambda i: (bool(items[i].kind), not cases[i].size, cases[i].size))
+    if failing:
+        _place(exercise, cases[failing[0]], returned[failing[0]], items[failing[0]], result)
+    return result
+
+
+def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> Item:
+    call = exercise.called(case)
+    if back.kind:
+        return Item(case.group, call, False, back.error or "no value came back.", back.kind, back.cpu_s)
+    if problem := plain_problem(back.value):
+        return Item(case.group, call, False, f"{returned_by(exercise, case)} {problem}.", "type", back.cpu_s)
+    said = verdict(case, back.value)
+    right = said is True or said == ""
+    say = "" if right else said if isinstance(said, str) else f"{returned_by(exercise, case)} is {shown(back.value)}, which is not right."
+    return Item(case.group, call, right, say, "", back.cpu_s)
+
+
+def returned_by(exercise: Exercise, case: Case) -> str:
+    """The subject of a sentence about a case: the name of the value, or what the function returned."""
+    return f"`{exercise.called(case)}`" if exercise.is_value else f"what `{exercise.called(case)}` returned"
+
+
+def _group(name: str, worth: float, items: list[Item]) -> Group:
+    right = sum(item.right for item in items)
+    wrong = next((item for item in items if not item.right), None)
+    say = "all cases are right." if len(items) > 1 else "right."
+    if wrong is not None:
+        alone = right == 0 and (len(items) == 1 or wrong.kind in ("unfinished", "missing"))
+        say = wrong.say if alone else f"{right} of {len(items)} cases are right. {wrong.say[:1].upper()}{wrong.say[1:]}"
+    given = worth if items and right == len(items) else 0.0
+    return Group(name, float(given), float(worth), right, len(items), say, wrong.kind if wrong else "")
+
+
+def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: Judgement) -> None:
+    """The smallest failing case, and on its graph the first wrong node."""
+    args = ", ".join(f"{name}={shown(value)}" for name, value in case.args.items())
+    call = exercise.called(case) if exercise.is_value else f"{exercise.called(case)}({args})"
+    result.smallest = {"group": case.group, "call": exercise.present(case) if exercise.present else call}
+    result.smallest["got"] = item.say if back.kind else shown(back.value, 200)
+    result.smallest["size"] = case.size
+    if exercise.where is None or back.kind:
+        return
+    try:
+        found = exercise.where(case, back.value)
+    except Exception:  # the student's value is of a form that the picture was not made for; the verdict stands without a picture
+        found = None
+    if found is not None:
+        result.where = {"node": found.node, "say": found.say, "wrong": list(found.wrong)}
+        result.trace, result.step = found.trace, found.step
+
+
+def likely_misconception(
+    exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
+) -> tuple[Misconception, str] | None:
+    """The first classic mistake that would have returned just these values, and the sentence of its variant; None if there is none.
+
+    The values must agree in every case of the same answer that returned one. Mistakes in their full form come before their variants.
+    """
+    for call in dict.fromkeys(item.call for item in items if not item.right and not item.kind):
+        pairs = [(c, r.value, i.right) for c, r, i in zip(cases, returned, items, strict=True) if i.call == call and not r.kind]
+        pairs.sort(key=lambda pair: pair[2])  # those that failed first: they tell most mistakes apart at once
+
+        def made(wrong: Callable[[Case], Any], pairs: Sequence[tuple[Case, Any, bool]] = pairs) -> bool:
+            return all(_is_of(exercise, wrong, case, got) for case, got, _ in pairs)
+
+        for mistake in exercise.misconceptions:
+            if made(mistake.wrong):
+                return mistake, ""
+        for mistake in exercise.misconceptions:
+            if mistake.explains is not None and all(_explained(mistake.explains, case, got) for case, got, _ in pairs):
+                return mistake, ""
+        for mistake in exercise.misconceptions:
+            fitted = mistake.fitted([(case, got) for case, got, _ in pairs]) if mistake.fitted is not None else None
+            for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
+                if made(wrong):
+                    return mistake, say
+    return None
+
+
+def _explained(explains: Callable[[Case, Any], bool], case: Case, got: Any) -> bool:
+    try:
+        return explains(case, got)
+    except (SheetError, ArithmeticError, ValueError, KeyError, TypeError, IndexError):
+        return False
+
+
+def _is_of(exercise: Exercise, wrong: Callable[[Case], Any], case: Case, got: Any) -> bool:
+    try:
+        made = as_plain(wrong(case))
+        return made is not None and not same(made, got, exercise.rtol, exercise.atol)
+    except (SheetError, ArithmeticError, ValueError, KeyError, TypeError, IndexError):
+        return False

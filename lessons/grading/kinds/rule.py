@@ -1,0 +1,272 @@
+"""`Vjp` and `Jvp`: the student writes the derivative rule of one operation, on arrays.
+
+    Vjp("vjp_sin", mg.sin)              def vjp_sin(x, g): …       the cotangent of x (a tuple where there are several inputs)
+    Jvp("jvp_mul", mg.mul, inputs=2)    def jvp_mul(a, b, da, db): …    the tangent of the result
+
+After reading this file you know how a rule is tested by somebody who does not know it: move each input a little and see how the inner
+product with g changes. What is right when a hand-in is graded says the engine.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+
+from ..exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..judge import as_plain, same
+
+Draw = Callable[[np.random.Generator], Sequence[np.ndarray]]
+HINTS_VJP = (
+    "Move one input by a little and hold the others: how much does the result move, and what does g make of that?",
+    "The result has the shape of the input, whatever the shape of g: where an input was stretched by broadcasting, its parts are summed.",
+    "The cotangent of an input is g times the operation's derivative, taken at the inputs.",
+)
+HINTS_JVP = (
+    "Every input moves at its own speed; what does each of them do to the result?",
+    "The derivative is taken at the inputs, and multiplied by the tangents.",
+    "The tangent of the result is the sum over the inputs of derivative times tangent.",
+)
+
+
+def elementwise(inputs: int, low: float = -2.0, high: float = 2.0) -> dict[str, list[Draw]]:
+    """Draws for an operation that works element by element: vectors for "values"; scalars, matrices, an empty array and (for two inputs)
+    broadcast shapes for "shapes"."""
+
+    def draw(*shapes: tuple[int, ...]) -> Draw:
+        return lambda rng: [np.asarray(rng.uniform(low, high, size=shape)) for shape in shapes]
+
+    one = [draw(*[shape] * inputs) for shape in ((), (2, 3), (0,), (1, 2, 1))]
+    stretched = [draw((3, 1), (4,)), draw((), (2,)), draw((2, 3), (1, 3))] if inputs == 2 else []
+    return {"values": [draw(*[(4,)] * inputs) for _ in range(3)], "shapes": one + stretched, "linear": [draw(*[(3,)] * inputs)]}
+
+
+def letters(f: Callable[..., Any], count: int) -> list[str]:
+    """The inputs' names: f's own where Python can tell them, else x or a, b, …"""
+    try:
+        found = [p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        found = []
+    return found[:count] if len(found) >= count else ["x"] if count == 1 else [chr(ord("a") + i) for i in range(count)]
+
+
+def Vjp(
+    name: str,
+    f: Callable[..., Any],
+    *,
+    inputs: int = 1,
+    draws: Mapping[str, Iterable[Draw]] | None = None,
+    points: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Exercise:
+    """The student writes name(*inputs, g): the cotangents of the inputs of f, an array or a tuple of arrays.
+
+    f: a function of minigrad's tensors; draws: for "values", "shapes" and "linear" how inputs are drawn (default: element by element);
+    points: of the groups "values", "shapes" and "linear in g"; options: fields of Exercise.
+    """
+    draws = {k: list(v) for k, v in (draws or elementwise(inputs)).items()}
+    names = [*letters(f, inputs), "g"]
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for group in ("values", "shapes"):
+            for draw in draws.get(group, ()) if group in exercise.points else ():
+                xs = list(draw(rng))
+                yield Case(group, **dict(zip(names, [*xs, _cotangent(f, xs, rng)], strict=True)))
+        for draw in draws.get("linear", ()) if "linear in g" in exercise.points else ():
+            xs = list(draw(rng))
+            g = _cotangent(f, xs, rng)
+            for factor in (0.0, 1.0, -3.0):
+                yield Case("linear in g", **dict(zip(names, [*xs, factor * g], strict=True)))
+
+    def verify(case: Case, got: Any) -> str:
+        *xs, g = case.args.values()
+        return same(_bundle(vjp_by_differences(f, xs, g)), got, 1e-5, 1e-6, f"what `{name}` returned")
+
+    exercise = Exercise(
+        name,
+        dict(points or {"values": 2, "shapes": 1, "linear in g": 1}),
+        cases,
+        verify=verify,
+        misconceptions=tuple(_vjp_mistakes(f, inputs)),
+        **{"forbid": (DERIVATIVES,), "hints": HINTS_VJP, "title": f"Exercise {name}", **options},
+    )
+
+    @exercise.answer
+    def _(**args: Any) -> Any:
+        *xs, g = args.values()
+        return _bundle(pulled(f, xs, g))
+
+    return exercise
+
+
+def Jvp(
+    name: str,
+    f: Callable[..., Any],
+    *,
+    inputs: int = 1,
+    draws: Mapping[str, Iterable[Draw]] | None = None,
+    points: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Exercise:
+    """The student writes name(*inputs, *tangents): the tangent of f's result. The groups are "values", "shapes" and "linear"."""
+    draws = {k: list(v) for k, v in (draws or elementwise(inputs)).items()}
+    names = [*letters(f, inputs), *(f"d{n}" for n in letters(f, inputs))]
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for group in ("values", "shapes", "linear"):
+            for draw in draws.get(group, ()) if group in exercise.points else ():
+                xs = list(draw(rng))
+                dots = [np.asarray(rng.uniform(0.5, 2.0, size=x.shape) * rng.choice((-1.0, 1.0))) for x in xs]
+                for factor in (1.0,) if group != "linear" else (0.0, 1.0, -3.0):
+                    yield Case(group, **dict(zip(names, [*xs, *(factor * d for d in dots)], strict=True)))
+
+    def verify(case: Case, got: Any) -> str:
+        given = list(case.args.values())
+        return same(jvp_by_differences(f, given[:inputs], given[inputs:]), got, 1e-5, 1e-6, f"what `{name}` returned")
+
+    exercise = Exercise(
+        name,
+        dict(points or {"values": 2, "shapes": 1, "linear": 1}),
+        cases,
+        verify=verify,
+        misconceptions=tuple(_jvp_mistakes(f, inputs)),
+        **{"forbid": (DERIVATIVES,), "hints": HINTS_JVP, "title": f"Exercise {name}", **options},
+    )
+
+    @exercise.answer
+    def _(**args: Any) -> Any:
+        given = list(args.values())
+        return pushed(f, given[:inputs], given[inputs:])
+
+    return exercise
+
+
+# ------------------------------------------------------------------------------------------------------------- derivatives
+
+
+def tensors(xs: Sequence[Any]) -> list[Any]:
+    """Arrays as tensors of their own dtype."""
+    return [mg.tensor(np.asarray(x)) for x in xs]
+
+
+def value(f: Callable[..., Any], xs: Sequence[Any]) -> np.ndarray:
+    """f's value at arrays."""
+    return np.asarray(as_plain(f(*tensors(xs))))
+
+
+def pulled(f: Callable[..., Any], xs: Sequence[Any], g: Any) -> list[np.ndarray]:
+    """The cotangents of the inputs, by the engine."""
+    _, pull = mg.func.vjp(f, *tensors(xs))
+    return [np.asarray(as_plain(c)) for c in pull(mg.tensor(np.asarray(g)))]
+
+
+def pushed(f: Callable[..., Any], xs: Sequence[Any], dots: Sequence[Any]) -> np.ndarray:
+    """The tangent of the result, by the engine."""
+    return np.asarray(as_plain(mg.func.jvp(f, tuple(tensors(xs)), tuple(tensors(dots)))[1]))
+
+
+def vjp_by_differences(f: Callable[..., Any], xs: Sequence[Any], g: Any) -> list[np.ndarray]:
+    """⟨g, f(x + h e) − f(x − h e)⟩ / 2h for every element of every input."""
+    found = []
+    for i, x in enumerate(xs):
+        slopes = np.zeros(np.shape(x))
+        for place in np.ndindex(slopes.shape):
+            step = np.zeros(slopes.shape)
+            step[place] = h = 1e-5 * max(1.0, abs(float(x[place])))
+            up, down = (value(f, [*xs[:i], x + s * step, *xs[i + 1 :]]) for s in (1, -1))
+            slopes[place] = float(np.sum(g * (up - down))) / (2 * h)
+        found.append(slopes)
+    return found
+
+
+def jvp_by_differences(f: Callable[..., Any], xs: Sequence[Any], dots: Sequence[Any]) -> np.ndarray:
+    """(f(x + h ẋ) − f(x − h ẋ)) / 2h."""
+    h = 1e-5
+    up, down = (value(f, [x + s * h * d for x, d in zip(xs, dots, strict=True)]) for s in (1, -1))
+    return np.asarray((up - down) / (2 * h))
+
+
+def _cotangent(f: Callable[..., Any], xs: Sequence[Any], rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(rng.uniform(0.5, 2.0, size=value(f, xs).shape) * rng.choice((-1.0, 1.0)))
+
+
+def _bundle(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else list(parts)
+
+
+# ---------------------------------------------------------------------------------------------------------------- mistakes
+
+
+def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]:
+    def mistake(name: str, say: str, wrong: Callable[[list[Any], Any], Any]) -> Misconception:
+        def run(case: Case) -> Any:
+            *xs, g = case.args.values()
+            made = wrong(xs, g)
+            return None if made is None else _bundle(made)
+
+        return Misconception(name, say, run)
+
+    yield mistake("forgets the incoming adjoint", "you left out `g`: multiply by it.", lambda xs, g: pulled(f, xs, np.ones_like(g)))
+    yield mistake("sign", "the sign is turned round.", lambda xs, g: [-c for c in pulled(f, xs, g)])
+    yield mistake(
+        "forgets the local derivative", "`g` passes unchanged: the operation's own derivative is missing.", lambda xs, g: [g] * inputs
+    )
+    yield mistake(
+        "value instead of derivative",
+        "you used the operation's value instead of its derivative.",
+        lambda xs, g: [g * value(f, xs)] * inputs,
+    )
+    for factor, say in ((2.0, "there is a factor 2 too many."), (0.5, "a factor 2 is missing.")):
+        yield mistake("constant factor", say, lambda xs, g, k=factor: [k * c for c in pulled(f, xs, g)])
+    if inputs == 1:
+        yield mistake(
+            "derivative at the output",
+            "the derivative is taken at the result instead of at the input.",
+            lambda xs, g: pulled(f, [value(f, xs)], g),
+        )
+    if inputs == 2:
+        yield mistake("the other operand", "the operands are swapped.", lambda xs, g: pulled(f, xs, g)[::-1])
+        yield mistake(
+            "no sum over broadcast axes",
+            "an input that was stretched by broadcasting gets a result of the stretched shape: sum over the stretched axes.",
+            lambda xs, g: pulled(f, list(np.broadcast_arrays(*xs)), g),
+        )
+        yield mistake("first operand only", "the second input gets nothing.", lambda xs, g: [pulled(f, xs, g)[0], np.zeros_like(xs[1])])
+        for i, which in enumerate(("first", "second")):
+            yield mistake(
+                "sign",
+                f"the sign of the {which} part is wrong.",
+                lambda xs, g, k=i: [-c if j == k else c for j, c in enumerate(pulled(f, xs, g))],
+            )
+    yield mistake("transposed", "the result comes out transposed.", lambda xs, g: [np.asarray(c).T for c in pulled(f, xs, g)])
+
+
+def _jvp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]:
+    def mistake(name: str, say: str, wrong: Callable[[list[Any], list[Any]], Any]) -> Misconception:
+        return Misconception(name, say, lambda case: wrong(list(case.args.values())[:inputs], list(case.args.values())[inputs:]))
+
+    yield mistake(
+        "forgets the tangents", "you left out the tangents: multiply by them.", lambda xs, d: pushed(f, xs, [np.ones_like(t) for t in d])
+    )
+    yield mistake("sign", "the sign is turned round.", lambda xs, d: -pushed(f, xs, d))
+    yield mistake(
+        "value instead of derivative", "you used the operation's value instead of its derivative.", lambda xs, d: value(f, xs) * sum(d)
+    )
+    for factor, say in ((2.0, "there is a factor 2 too many."), (0.5, "a factor 2 is missing.")):
+        yield mistake("constant factor", say, lambda xs, d, k=factor: k * pushed(f, xs, d))
+    if inputs == 1:
+        yield mistake(
+            "derivative at the output",
+            "the derivative is taken at the result instead of at the input.",
+            lambda xs, d: pushed(f, [value(f, xs)], d),
+        )
+        yield mistake("forgets the local derivative", "the tangent passes unchanged: the derivative is missing.", lambda xs, d: d[0])
+    if inputs == 2:
+        yield mistake("first operand only", "the second input's part is missing.", lambda xs, d: pushed(f, xs, [d[0], np.zeros_like(d[1])]))
+        yield mistake("second operand only", "the first input's part is missing.", lambda xs, d: pushed(f, xs, [np.zeros_like(d[0]), d[1]]))
+        yield mistake("the other operand", "the operands are swapped.", lambda xs, d: pushed(f, xs, d[::-1]))
+        yield mistake("sign", "the sign of the second part is wrong.", lambda xs, d: pushed(f, xs, [d[0], -d[1]]))

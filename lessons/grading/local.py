@@ -1,0 +1,120 @@
+"""Running cases in this very process: for the check in the notebook, and for an instructor's own solution.
+
+After reading this file you know what these two share with the batch grader: the same cases, the same calls, and values that are brought to
+the same plain form. What they do not share is the border: code that runs here could do anything, so nothing that this file returns is a
+grade.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .calls import StudentProblem, TimeUp, describe, run_limited
+from .exercise import Case, Exercise, Returned
+from .wire import WireError, decode, encode
+
+
+def run_cases(exercise: Exercise, cases: Sequence[Case], answers: Mapping[str, Any], seconds: float) -> list[Returned]:
+    """What the student's functions (or values) give for each case, within so many seconds for all of them together. Never raises, but for
+    KeyboardInterrupt: that is the student's own wish.
+
+    After a call that ran out of time the other cases of the same answer are not tried any more.
+    """
+    drive, hung, found, left = _drive(exercise), set[str](), list[Returned](), seconds
+    for case in cases:
+        name = exercise.called(case)
+        if name in hung:
+            found.append(Returned(error="not tried, because a call before it ran out of time.", kind="time"))
+            continue
+        start = time.monotonic()
+        back = _run(exercise, case, answers, drive, max(left, 0.05))
+        left -= time.monotonic() - start
+        if back.kind == "time":
+            hung.add(name)
+        found.append(back)
+    return found
+
+
+def _drive(exercise: Exercise) -> Callable[..., Any] | None:
+    code = exercise.drive_code()
+    if code is None:
+        return None
+    scope: dict[str, Any] = {"__name__": exercise.drive.split(":")[0]}
+    exec(compile(code[0], f"<{exercise.drive}>", "exec"), scope)
+    function: Callable[..., Any] = scope[code[1]]
+    return function
+
+
+def _run(exercise: Exercise, case: Case, answers: Mapping[str, Any], drive: Callable[..., Any] | None, seconds: float) -> Returned:
+    name = exercise.called(case)
+    given = answers.get(name)
+    if given is None or given is ...:
+        return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
+    arguments = copy.deepcopy(list(case.args.values()))  # a function that changes its arguments must not change the case
+    if exercise.is_value:
+        function, arguments = (lambda: given), []
+    elif drive is not None:
+        function, arguments = drive, [dict(answers), name, *arguments]
+    elif callable(given):
+        function = given
+    else:
+        return Returned(error=f"`{name}` should be a function. Give its name without calling it.", kind="type")
+    cpu, wall = time.thread_time(), time.monotonic()
+    back = _guarded(function, arguments, given, name, min(seconds, 3 * exercise.limit_s))
+    return Returned(back.value, back.error, back.kind, time.thread_time() - cpu, time.monotonic() - wall)
+
+
+def _guarded(function: Callable[..., Any], arguments: list[Any], given: Any, name: str, seconds: float) -> Returned:
+    try:
+        value = run_limited(function, tuple(arguments), seconds)
+        if value is None or value is ... or value is NotImplemented:
+            return Returned(error=f"`{name}` returns nothing yet: put your code in the place of `...`.", kind="unfinished")
+        return Returned(decode(encode(value)))
+    except WireError as problem:
+        return Returned(error=f"what `{name}` returned {problem}.", kind="type")
+    except TimeUp:
+        say = f"`{name}` took too long, so it was stopped. Is there a loop that nothing ends, or one that does far too much?"
+        return Returned(error=say, kind="time")
+    except NotImplementedError:
+        return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
+    except StudentProblem as problem:
+        return Returned(error=problem.say, kind="type")
+    except KeyboardInterrupt:
+        raise
+    except MemoryError:
+        return Returned(error=f"`{name}` ran out of memory.", kind="memory")
+    except BaseException as error:
+        return Returned(error=f"`{name}` raised {describe(error, given)}", kind="raised")
+
+
+def run_notebook(notebook: Mapping[str, Any], skip: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The names that a trusted notebook's code cells define, run one after the other but for the cells in `skip` (by id).
+
+    Lines that begin with % or ! are left out, and nothing is printed. Raises RuntimeError, with the cell's id, where a cell fails.
+    """
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    before = os.environ.get("MPLBACKEND")
+    os.environ["MPLBACKEND"] = "agg"
+    try:
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code" or cell.get("id") in skip:
+                continue
+            source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+            source = "\n".join("" if line.lstrip()[:1] in ("%", "!") else line for line in source.split("\n"))
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(source, f"<cell {cell.get('id')}>", "exec"), scope)
+            except Exception as error:
+                raise RuntimeError(f"cell {cell.get('id')!r} raised {type(error).__name__}: {error}") from error
+    finally:
+        if before is None:
+            os.environ.pop("MPLBACKEND", None)
+        else:
+            os.environ["MPLBACKEND"] = before
+    return scope

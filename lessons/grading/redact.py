@@ -1,0 +1,261 @@
+"""A copy of the library in which what an exercise asks for is not there.
+
+After reading this file you know why a student cannot get at `minigrad.vjp` by reloading a module, by reading its file or by looking
+through memory: in the files that the student's process can see, the function's body is one line that says what to do instead. The copy
+also holds what that process runs of the grader (wire, confine, worker and so on, as the package `untrusted`), and a link to NumPy;
+nothing else that is installed here is in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import compileall
+import hashlib
+import importlib
+import inspect
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minigrad
+
+from .exercise import DERIVATIVES, SheetError
+
+ENGINES = ("minigrad.engine.reverse", "minigrad.engine.forward", "minigrad.graph.derivatives")
+"""The modules by which everything in the library that differentiates does so."""
+RULE_PARAMETERS = ("g", "t", "c")
+"""How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a tangent (c where g is taken)."""
+UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins")
+"""Our own modules that run on the student's side."""
+CALL = "from untrusted.absent import absent; absent({name!r})"
+EMPTY = '''"""{name} is not here while hand-ins are graded."""
+
+
+def __getattr__(attribute):
+    if attribute.startswith("__"):
+        raise AttributeError(attribute)
+
+    def gone(*args, **kwargs):
+        {call}
+
+    return type(attribute, (), {{"__new__": gone}})
+'''
+
+_made: dict[tuple[str, ...], Path] = {}
+_lock = threading.Lock()
+
+
+def library(forbid: Iterable[str], base: Path | None = None) -> Path:
+    """The folder of a copy without the named functions, classes or modules; made once for each set of names.
+
+    forbid: dotted names such as "minigrad.func.vjp" or "minigrad.Tensor.backward", or "derivatives": all by which the library
+    differentiates, its operations' rules included. base: where the copies are kept (a temporary folder by
+    default, removed by `forget`). Raises SheetError for a name that is not there, or that cannot be taken away.
+    """
+    names = tuple(sorted(set(forbid)))
+    with _lock:
+        if names not in _made or not _made[names].is_dir():
+            _made[names] = make(names, base)
+        return _made[names]
+
+
+def forget() -> None:
+    """Removes the copies that `library` has made."""
+    with _lock:
+        for folder in _made.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        _made.clear()
+
+
+def disown() -> None:
+    """In a forked process: the copies belong to the process that made them."""
+    global _lock
+    _lock = threading.Lock()  # another thread may have held it when the fork came
+    _made.clear()
+
+
+def make(names: tuple[str, ...], base: Path | None = None) -> Path:
+    """A new copy without these names; see `library`."""
+    tag = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+    folder = Path(tempfile.mkdtemp(prefix=f"minigrad-library-{tag}-", dir=base))
+    try:
+        source = Path(str(minigrad.__file__)).parent
+        shutil.copytree(source, folder / "minigrad", ignore=shutil.ignore_patterns("__pycache__", "*.so", "cli", "design", "__main__.py"))
+        ours = folder / "untrusted"
+        ours.mkdir()
+        (ours / "__init__.py").write_text('"""What runs of the grader beside a student\'s code. There are no answers here."""\n')
+        for module in UNTRUSTED:
+            shutil.copyfile(Path(__file__).with_name(f"{module}.py"), ours / f"{module}.py")
+        numpy = Path(np.__file__).resolve().parent
+        (folder / "numpy").symlink_to(numpy)
+        if numpy.with_name("numpy.libs").is_dir():
+            (folder / "numpy.libs").symlink_to(numpy.with_name("numpy.libs"))
+        for name in names:
+            for part in ENGINES if name == DERIVATIVES else (name,):
+                _take_away(part, folder)
+        if DERIVATIVES in names:  # last: the files that it writes anew have other lines
+            for file in sorted((folder / "minigrad" / "ops").glob("*.py")):
+                _empty_rules(file)
+        for package in ("minigrad", "untrusted"):
+            compileall.compile_dir(folder / package, quiet=2, workers=1)
+        if names:
+            _try_out(names, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _take_away(name: str, folder: Path) -> None:
+    """Edits the files of the copy so that calling `name` raises Absent."""
+    owner, found = _find(name)
+    if inspect.ismodule(found):
+        _empty_module(name, Path(str(found.__file__)), folder)
+        return
+    code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+    if isinstance(found, property):
+        code = found.fget.__code__ if found.fget else None
+    file = _in_copy(code.co_filename, folder) if code is not None else None
+    # What a table or a factory makes shares its code with others, which stay.
+    shared = code is None or "<locals>" in code.co_qualname or code.co_name != name.rpartition(".")[2]
+    if shared or file is None or not _empty_function(file, code.co_firstlineno, code.co_name, name):
+        for holder, attribute in _bindings(owner, found, name):
+            _rebind(holder, attribute, name, folder)
+
+
+def _find(name: str) -> tuple[Any, Any]:
+    """(what holds it, the object) of a dotted name."""
+    first, *rest = name.split(".")
+    if first != "minigrad" or not rest:
+        raise SheetError(f'forbid: {name!r} is no name of minigrad, such as "minigrad.vjp".')
+    owner: Any = None
+    found: Any = minigrad
+    for i, part in enumerate(rest):
+        owner = found
+        try:
+            found = inspect.getattr_static(owner, part) if inspect.isclass(owner) else getattr(owner, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(".".join([first, *rest[: i + 1]]))
+            except ImportError:
+                raise SheetError(f"forbid: there is no {name!r} in minigrad.") from None
+    return owner, getattr(found, "__func__", found)
+
+
+def _in_copy(filename: str, folder: Path) -> Path | None:
+    source = Path(str(minigrad.__file__)).parent
+    try:
+        return folder / "minigrad" / Path(filename).resolve().relative_to(source.resolve())
+    except ValueError:
+        return None
+
+
+def _empty_function(file: Path, line: int, function: str, name: str) -> bool:
+    """Puts one statement in the place of the body of the function that begins at a line; False if no such function is there."""
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == line:
+                break
+    else:
+        return False
+    lines = text.splitlines(keepends=True)
+    start, end = node.body[0], node.body[-1]
+    assert end.end_lineno is not None
+    one_line = start.lineno == node.lineno  # def f(x): return ...
+    head = lines[start.lineno - 1].encode()[: start.col_offset].decode() if one_line else " " * start.col_offset
+    # As many lines as before: what follows keeps its numbers, and is found by them.
+    blank = ["\n"] * (end.end_lineno - start.lineno)
+    lines[start.lineno - 1 : end.end_lineno] = [f"{head}{CALL.format(name=name)}\n", *blank]
+    file.write_text("".join(lines), encoding="utf-8")
+    return True
+
+
+def _empty_module(name: str, original: Path, folder: Path) -> None:
+    """A module whose every name is absent, and all modules below it. The names are classes: others may inherit from them."""
+    file = _in_copy(str(original), folder)
+    assert file is not None
+    for path in sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]:
+        path.write_text(EMPTY.format(name=name, call=CALL.format(name=name)), encoding="utf-8")
+
+
+def _empty_rules(file: Path) -> None:
+    """Takes the derivative rules out of a table of operations. Their parameters stay: the declarations read them."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    gone = ast.parse(f"__import__('untrusted.absent').absent.absent({'the derivative rule'!r})", mode="eval").body
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Lambda | ast.FunctionDef):
+            continue
+        parameters = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+        if parameters[:1] and parameters[0] in RULE_PARAMETERS:
+            if isinstance(node, ast.Lambda):
+                node.body = gone
+            else:
+                node.body = [ast.Return(gone)]
+    file.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+
+
+def _bindings(owner: Any, found: Any, name: str) -> list[tuple[Any, str]]:
+    """Where an object is bound: (module or class, attribute), in the place that is named and in every other module of the library."""
+    places = [(owner, name.rpartition(".")[2])]
+    for module in [module for key, module in sorted(sys.modules.items()) if key.partition(".")[0] == "minigrad"]:
+        places += [(module, attribute) for attribute, value in vars(module).items() if value is found]
+    return list({(id(holder), attribute): (holder, attribute) for holder, attribute in places}.values())
+
+
+def _rebind(owner: Any, attribute: str, name: str, folder: Path) -> None:
+    """For what no `def` of its own makes, such as an operation out of a table: the name is bound anew, at the end of its module."""
+    is_class = inspect.isclass(owner)
+    module = inspect.getmodule(owner) if is_class else owner
+    file = _in_copy(str(getattr(module, "__file__", "")), folder)
+    if file is None or not file.is_file():
+        raise SheetError(f"forbid: {name!r} cannot be taken away; name the function that it calls instead.")
+    target = f"{owner.__qualname__}.{attribute}" if is_class else attribute
+    with file.open("a", encoding="utf-8") as text:
+        text.write(f"\n\ndef _absent_{attribute}(*args, **kwargs):\n    {CALL.format(name=name)}\n\n\n{target} = _absent_{attribute}\n")
+
+
+TRY_OUT = """
+import sys, inspect
+sys.path.insert(0, {folder!r})
+import importlib, minigrad
+from untrusted.absent import Absent
+for name in {names!r}:
+    parts, found = name.split(".")[1:], minigrad
+    for i, part in enumerate(parts):
+        if not hasattr(found, part):
+            importlib.import_module("minigrad." + ".".join(parts[: i + 1]))
+        found = inspect.getattr_static(found, part) if inspect.isclass(found) else getattr(found, part)
+    found = getattr(found, "__func__", found)
+    if isinstance(found, property):
+        found = found.fget
+    if inspect.ismodule(found):
+        found = found.anything
+    try:
+        count = sum(p.default is p.empty and p.kind in (0, 1) for p in inspect.signature(found).parameters.values())
+        wanted = {{p.name: None for p in inspect.signature(found).parameters.values() if p.default is p.empty and p.kind == 3}}
+        found(*[None] * count, **wanted)
+    except Absent:
+        continue
+    except BaseException as error:
+        print(name, "raises", repr(error))
+    else:
+        print(name, "is still there")
+"""
+
+
+def _try_out(names: tuple[str, ...], folder: Path) -> None:
+    """The copy must still be imported, and each name must raise: else the sheet promises what it cannot keep."""
+    code = TRY_OUT.format(folder=str(folder), names=[n for name in names for n in (ENGINES if name == DERIVATIVES else (name,))])
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120)
+    if done.returncode or done.stdout.strip():
+        what = done.stdout.strip() or done.stderr.strip()[-1500:]
+        raise SheetError(f"forbid: without {', '.join(names)} the library does not work as it should: {what}")

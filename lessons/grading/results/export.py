@@ -1,0 +1,75 @@
+"""All the forms of the results by name: what `minigrad grade export` calls.
+
+After reading this file you know that every form is made of the journal and the sheet alone, at any time and as often as one likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..exercise import SheetError
+from ..journal import JournalError
+from ..run import JOURNAL, graded, sheet_at, sheet_file
+from . import gradebook, gradescope, lms, report, site
+from .gradebook import GradebookError
+from .tables import TableError
+
+WRONG_INPUT = (TableError, GradebookError, SheetError, JournalError, OSError)
+"""What `export` raises where it was asked for in a wrong way."""
+
+
+@dataclass
+class Exported:
+    """lines: what was written where; attention: what a person should know, such as students who are in no row."""
+
+    lines: list[str] = field(default_factory=list)
+    attention: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which forms, and where. canvas, moodle: files exported from there; filled copies come into the results folder. column: the column of
+    the points in them; the others: folders or files to be written."""
+
+    canvas: Path | None = None
+    moodle: Path | None = None
+    column: str = ""
+    gradescope: Path | None = None
+    nbgrader: Path | None = None
+    pages: Path | None = None
+    report: Path | None = None
+
+
+def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
+    """Writes the forms that are wanted. Raises one of WRONG_INPUT, after the forms that could be written."""
+    sheet_path = sheet_file(sheet_path)
+    sheet = sheet_at(str(sheet_path))
+    if not (out / JOURNAL).is_file():
+        raise FileNotFoundError(f"there is no journal in {out}: `minigrad grade run` writes it")
+    found, done = graded(out, sheet_path), Exported()
+    if wanted.pages is not None:
+        written = site.write(wanted.pages, found, sheet)
+        done.lines.append(f"{len(written)} pages: {wanted.pages / 'index.html'}")
+    if wanted.report is not None:
+        wanted.report.parent.mkdir(parents=True, exist_ok=True)
+        wanted.report.write_text(report.report_html(report.class_report(found, sheet)), encoding="utf-8")
+        done.lines.append(f"report on the class: {wanted.report}")
+    if wanted.gradescope is not None:
+        written = gradescope.write(wanted.gradescope, found, sheet, sheet_path)
+        done.lines.append(f"{len(written) - 1} results.json and the autograder: {wanted.gradescope / 'autograder.zip'}")
+    for system, path in ((lms.CANVAS, wanted.canvas), (lms.MOODLE, wanted.moodle)):
+        if path is not None:
+            filled = lms.fill(system, path, found, sheet, wanted.column)
+            target = out / f"{path.stem}-filled{path.suffix}"
+            target.write_bytes(filled.data)
+            done.lines.append(f"{len(filled.matched)} of {len(found)} students' points: {target}")
+            if filled.missing:
+                done.attention.append(f"handed something in, but are in no row of {path.name}: {', '.join(filled.missing)}")
+            if filled.rows:
+                done.attention.append(f"have a row in {path.name}, but handed nothing in: {'; '.join(filled.rows)}")
+            done.attention += filled.notes
+    if wanted.nbgrader is not None:
+        count = gradebook.write(wanted.nbgrader, found, sheet)
+        done.lines.append(f"{count} students' points and comments: {wanted.nbgrader / gradebook.DATABASE}")
+    return done

@@ -1,0 +1,158 @@
+"""Results in the form that Gradescope reads, and a zip with which Gradescope grades by itself.
+
+After reading this file you know what Gradescope expects of an autograder: a zip with `setup.sh` (run once, to build the machine) and
+`run_autograder` (run for each hand-in), which writes /autograder/results/results.json (the "Autograder specifications" of its
+documentation). The same function writes that file here for hand-ins that were graded on a machine of yours.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..confine import ConfinementError
+from ..journal import Record
+from ..run import Graded, Options, grade, sheet_at, sheet_file
+from ..sheet import Sheet
+from .site import markdown_text, slugs
+
+PACKAGES = ("minigrad", "lessons", "viz")
+"""What the zip carries of this project: it need not be installed there."""
+
+SETUP = """\
+#!/usr/bin/env bash
+# Builds the machine on which hand-ins are graded: Python 3.11 or later, and NumPy.
+set -e
+apt-get update
+apt-get install -y --no-install-recommends python3 python3-venv bubblewrap
+python3 -m venv /autograder/environment
+/autograder/environment/bin/pip install "numpy>=2.0"
+"""
+RUN = """\
+#!/usr/bin/env bash
+# Grades what lies in /autograder/submission. Students' code runs locked in; where the machine cannot do that, nobody is graded
+# (or set MINIGRAD_TRUST_STUDENTS=1 here: then nothing keeps a hand-in from reading the sheet's solutions).
+cd /autograder/source
+exec /autograder/environment/bin/python -m lessons.grading.results.gradescope sheet/SHEET_NAME \
+ /autograder/submission /autograder/results/results.json
+"""
+
+
+def results(result: Graded, sheet: Sheet) -> dict[str, Any]:
+    """A student's results.json: one test for each group of points. What hidden groups say is shown after the due date."""
+    told = [markdown_text(note) for note in (result.record["problem"], result.record["note"]) if note]
+    return {
+        "score": result.points,
+        "max_score": sheet.max_points,
+        "output": "\n\n".join(told),
+        "output_format": "md",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": list(_tests(result, sheet)),
+        "extra_data": extra(result.record, result),
+    }
+
+
+def _tests(result: Graded, sheet: Sheet) -> Iterator[dict[str, Any]]:
+    for j in result.judgements:
+        hidden = sheet[j.exercise].hidden
+        lost = next((group.name for group in j.groups if group.right < group.total), "")
+        for group in j.groups:
+            text = [markdown_text(group.say)]
+            if group.name == lost and j.misconception:
+                text.append(f"It looks as if {markdown_text(j.misconception['say'])}")
+            yield {
+                "name": f"{j.title}: {group.name}",
+                "number": j.exercise,
+                "score": group.points,
+                "max_score": group.max,
+                "status": "passed" if group.right == group.total else "failed",
+                "output": "\n\n".join(text),
+                "output_format": "md",
+                "visibility": "after_due_date" if group.name in hidden else "visible",
+            }
+    if not result.judgements:
+        for exercise in sheet.exercises:
+            yield {"name": exercise.title or exercise.name, "score": 0.0, "max_score": exercise.max_points, "status": "failed"}
+
+
+def extra(record: Record, result: Graded) -> dict[str, Any]:
+    """For the instructor, whom alone Gradescope shows it: nothing by which a hand-in's cases could be found out."""
+    named = {j.exercise: j.misconception["name"] for j in result.judgements if j.misconception}
+    return {
+        "isolation": record.get("level", ""),
+        "sha256": record["sha256"],
+        "misconceptions": named,
+        "flags": record.get("flags", []),
+        "cpu_seconds": record.get("cpu_s", 0.0),
+    }
+
+
+def write(folder: Path, found: Sequence[Graded], sheet: Sheet, sheet_path: Path) -> list[Path]:
+    """results.json for each student, in a folder of their own, and autograder.zip beside them."""
+    written = []
+    for result, slug in zip(found, slugs([r.student for r in found]), strict=True):
+        path = folder / slug / "results.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(results(result, sheet), indent=1) + "\n", encoding="utf-8")
+        written.append(path)
+    path = folder / "autograder.zip"
+    path.write_bytes(autograder(sheet, sheet_path))
+    return [*written, path]
+
+
+def autograder(sheet: Sheet, sheet_path: Path) -> bytes:
+    """The zip for Gradescope: the two scripts, the sheet with what lies beside it, and this project's packages."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "setup.sh", SETUP.encode(), 0o755)
+        _add(archive, "run_autograder", RUN.replace("SHEET_NAME", sheet_path.name).encode(), 0o755)
+        home = sheet_path.parent
+        for path in sorted(p for p in home.iterdir() if p.suffix in (".py", ".ipynb", ".csv", ".json", ".txt", ".npz") and p.is_file()):
+            if sheet_path.suffix == ".py" or path in (sheet_path, home / "sheet.py"):
+                _add(archive, f"sheet/{path.name}", path.read_bytes(), 0o644)
+        top = Path(__file__).parents[3]
+        for package in PACKAGES:
+            for path in sorted((top / package).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so" and "node_modules" not in path.parts:
+                    _add(archive, str(path.relative_to(top)), path.read_bytes(), 0o644)
+    return file.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:
+    """An entry that is the same whenever it is made."""
+    entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+    entry.external_attr = (0o100000 | mode) << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, data)
+
+
+def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
+    """What run_autograder does. A machine on which nothing can be locked in gives no points and says so to the instructor."""
+    with tempfile.TemporaryDirectory() as work:
+        submitted = Path(work) / "submitted"
+        shutil.copytree(submission, submitted / "student", symlinks=True)
+        try:
+            least = "process" if trust == "1" else "confined"
+            report = grade(Path(sheet_path), submitted, Path(work) / "out", Options(least=least, jobs=1))
+            said = results(report.results[0], sheet_at(str(sheet_file(Path(sheet_path)))))
+        except ConfinementError as error:
+            said = {
+                "output": f"Nobody was graded: this machine cannot lock hand-ins in ({error}). Please tell your instructor.",
+                "score": 0.0,
+            }
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    Path(out).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4], os.environ.get("MINIGRAD_TRUST_STUDENTS", "")))

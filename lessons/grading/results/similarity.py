@@ -1,0 +1,99 @@
+"""Hand-ins whose code has the same structure, when the starter code is taken away.
+
+After reading this file you know how copies are found although names, comments and the order of functions were changed. A program becomes
+the sequence of its syntax tree's nodes, without names and constants; every K nodes in a row are hashed; of every W hashes in a row the
+smallest is kept ("winnowing": Schleimer, Wilkerson and Aiken, SIGMOD 2003). Two programs are compared by the hashes that they share.
+What the starter code holds, and what most of the class wrote, says nothing and is left out. A pair is a reason to look, and nothing more.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+K, W = 14, 6
+"""Nodes that are hashed together; hashes out of which one is kept. A copy of K + W − 1 nodes is always seen."""
+LEAST = 10
+"""Hashes of its own that a program must have: below that everybody writes the same."""
+COMMON = 0.34
+"""What so large a part of the class has, nobody has copied."""
+ALIKE = 0.6
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students whose code is alike. share: of the smaller one's hashes; hashes: how many they are."""
+
+    first: str
+    second: str
+    share: float
+    hashes: int
+
+
+def similar(programs: Mapping[str, str], starter: str, least: float = ALIKE) -> list[Pair]:
+    """The pairs of students of whose own code at least so large a share is the same, the most alike first.
+
+    programs: each student's source; starter: what everybody was given.
+    """
+    given = fingerprints(starter)
+    prints = {student: fingerprints(source) - given for student, source in programs.items()}
+    # In a small class two who are alike would be a third of it.
+    often = max(3, COMMON * len(prints))
+    count = Counter(print_ for found in prints.values() for print_ in found)
+    own = {student: {p for p in found if count[p] <= often} for student, found in prints.items()}
+    students = sorted(student for student, found in own.items() if len(found) >= LEAST)
+    pairs = []
+    for i, first in enumerate(students):
+        for second in students[i + 1 :]:
+            smaller = min(len(own[first]), len(own[second]))
+            share = len(own[first] & own[second]) / smaller
+            if share >= least:
+                pairs.append(Pair(first, second, share, smaller))
+    return sorted(pairs, key=lambda pair: (-pair.share, -pair.hashes, pair.first, pair.second))
+
+
+def fingerprints(source: str) -> set[int]:
+    """The winnowed hashes of a program; of one that does not parse, those of the parts that do."""
+    return set(_winnowed(list(shape(source))))
+
+
+def shape(source: str) -> Iterable[str]:
+    """The nodes of a program's syntax tree, in the order of the text: kinds of statements and operators, no names, no constants."""
+    for tree in _trees(source):
+        yield from _kinds(tree)
+
+
+def _trees(source: str) -> Iterable[ast.AST]:
+    """Functions in the order of their size, so that moving them about changes nothing; then everything else."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = []
+        for part in source.split("\n\n"):
+            try:
+                body += ast.parse(part).body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue
+    definitions = [n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)]
+    yield from sorted(definitions, key=lambda node: sum(1 for _ in ast.walk(node)))
+    yield from (n for n in body if n not in definitions and not isinstance(n, ast.Import | ast.ImportFrom))
+
+
+def _kinds(tree: ast.AST) -> Iterable[str]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            continue  # a docstring
+        if not isinstance(node, ast.expr_context | ast.arg):
+            yield type(node).__name__
+        waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _winnowed(kinds: list[str]) -> Iterable[int]:
+    hashes = [crc32(" ".join(kinds[i : i + K]).encode()) for i in range(len(kinds) - K + 1)]
+    for i in range(max(len(hashes) - W + 1, min(len(hashes), 1))):
+        yield min(hashes[i : i + W])

@@ -1,0 +1,87 @@
+"""A page for each student, as HTML and as Markdown, and an index for the instructor.
+
+After reading this file you know how the pages of a class are named: by the student's name as far as a file system takes it, and never two
+alike. Every file needs nothing beside it, so it can be sent to the one whom it concerns; the index is for the instructor alone.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import pages
+from ..run import Graded
+from ..sheet import Sheet
+
+
+def write(folder: Path, found: Sequence[Graded], sheet: Sheet, hints: bool = True) -> list[Path]:
+    """<student>.html and <student>.md for each, index.html and index.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written, names = [], slugs([result.student for result in found])
+    for result, name in zip(found, names, strict=True):
+        for ending, make in (("html", pages.student_html), ("md", pages.student_markdown)):
+            path = folder / f"{name}.{ending}"
+            path.write_text(make(result.student, sheet.name, result.judgements, notes=notes(result), hints=hints), encoding="utf-8")
+            written.append(path)
+    for ending, text in (("html", index_html(found, names, sheet)), ("md", index_markdown(found, names, sheet))):
+        path = folder / f"index.{ending}"
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def notes(result: Graded) -> list[str]:
+    """What stands above everything on a student's page: why nothing was run, which file counts, cells that did not come through."""
+    record = result.record
+    told = [record["problem"], record["note"]]
+    if not all(j.full for j in result.judgements):  # where everything is right, nobody need read of cells that failed
+        told += [f"In {cell}: `{error[:200]}`" for cell, error in list(record.get("cells", {}).items())[:3]]
+    return [text for text in told if text]
+
+
+def slugs(students: Sequence[str]) -> list[str]:
+    """A file's name for each student: letters, digits, dots and hyphens; no two alike, not even where capitals do not count."""
+    found: list[str] = []
+    taken = {"index"}
+    for student in students:
+        plain = unicodedata.normalize("NFKC", student)
+        base = re.sub(r"[^\w.-]+", "-", plain).strip("-.")[:60] or "student"
+        name, number = base, 2
+        while name.casefold() in taken:
+            name, number = f"{base}-{number}", number + 1
+        taken.add(name.casefold())
+        found.append(name)
+    return found
+
+
+INDEX_STYLE = "td.points, th.points { text-align: right; white-space: nowrap; padding-right: 1.5rem; } tbody th { font-weight: 400; }"
+
+
+def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
+    """A table of the class with a link to each page. Only for the instructor: everybody's points are on it."""
+    heads = "".join(f'<th class="points">{html.escape(e.name)}</th>' for e in sheet.exercises)
+    rows = []
+    for result, name in zip(found, names, strict=True):
+        points = {j.exercise: j.points for j in result.judgements}
+        cells = "".join(f'<td class="points">{points.get(e.name, 0.0):g}</td>' for e in sheet.exercises)
+        link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
+        rows.append(f'<tr><th>{link}</th><td class="points"><strong>{result.points:g}</strong></td>{cells}</tr>')
+    head = f'<thead><tr><th>student</th><th class="points">of {sheet.max_points:g}</th>{heads}</tr></thead>'
+    body = f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.name)}</h1><table>{head}<tbody>{''.join(rows)}</tbody></table></main>"
+    return pages.document(f"{sheet.name}: everybody", body)
+
+
+def index_markdown(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
+    """The same as a table in Markdown."""
+    lines = [f"# {markdown_text(sheet.name)}", "", "| student | points | page |", "|---|---|---|"]
+    for result, name in zip(found, names, strict=True):
+        lines.append(f"| {markdown_text(result.student)} | {result.points:g} of {sheet.max_points:g} | [{name}.md](<{name}.md>) |")
+    return "\n".join(lines) + "\n"
+
+
+def markdown_text(text: str) -> str:
+    """Text that means nothing in Markdown."""
+    return pages.plain_markdown(text)

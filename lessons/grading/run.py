@@ -1,0 +1,569 @@
+"""Grading a class: from a folder of hand-ins to a journal, and from the journal to grades.
+
+After reading this file you know the order of things that keeps a grade a secret until it is given: a seed is drawn for the hand-in, the
+cases are made of it, the student's process answers them and dies, and only then is anything computed that says what would have been
+right. It also shows how the work is spread: `grade_one` is an importable function of plain data that returns plain data, so any
+`concurrent.futures.Executor` will do (threads, processes, dask's `Client.get_executor()`, ipyparallel's, mpi4py's), and every one gives
+the same grades. Threads are the default: students' code has processes of its own anyway.
+"""
+
+from __future__ import annotations
+
+import atexit
+import csv
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from . import handins, redact, wire
+from .confine import LEVELS, ConfinementError
+from .exercise import Case, Exercise, Returned, SheetError
+from .journal import Journal, Record, last_grades, last_hand_ins
+from .judge import Judgement, judge
+from .sheet import Sheet, load_sheet, own_solution
+from .supervisor import Outcome, Run, Server, Work, bubblewrap, disown_all, iter_groups
+
+JOURNAL, SECRET, UNPACKED, WORK = "journal.jsonl", "secret.key", "unpacked", "work"
+"""In the results folder: the journal, the sheet's secret, what was in zips, and what is there only while the grader runs."""
+
+LARGE = 100
+"""From so many hand-ins for each process on, judging is shared out among processes."""
+
+SAFE_LEVEL = "confined"
+"""Below this one a student's program can reach what the grader's account can reach."""
+
+
+# -------------------------------------------------------------------------------------------------------------- one hand-in
+
+
+def seed_for(secret: bytes, sha256: str) -> str:
+    """The seed of a hand-in: nobody can guess it without the secret, and it is the same one at an appeal."""
+    return hmac.new(secret, sha256.encode(), hashlib.sha256).hexdigest()
+
+
+def cases_for(exercise: Exercise, seed: str) -> list[Case]:
+    """The cases of an exercise for a hand-in; what other exercises the sheet has does not matter."""
+    own = hmac.new(bytes.fromhex(seed), exercise.name.encode(), hashlib.sha256).digest()
+    return exercise.cases(np.random.default_rng(int.from_bytes(own)))
+
+
+def asked(exercise: Exercise, cases: list[Case]) -> str:
+    """A digest of what a student's process is asked, and how: while it stays the same, what came back stays good."""
+    how = [exercise.drive_code(), list(exercise.answers), sorted(exercise.forbid), exercise.limit_s, exercise.is_value]
+    what = [[exercise.called(case), [wire.encode(arg) for arg in case.args.values()]] for case in cases]
+    return hashlib.sha256(json.dumps([how, what]).encode()).hexdigest()
+
+
+def grade_one(job: dict[str, Any]) -> Record:
+    """Runs one hand-in and returns its line of the journal. It judges nothing.
+
+    job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret" (hex), "least" (a level), "warm", "wrap",
+    "work" (a folder for temporary files, or ""). Raises ConfinementError where isolation is worse than "least".
+    """
+    sheet, start = sheet_at(job["sheet"]), time.monotonic()
+    record: Record = {
+        "kind": "hand-in",
+        "student": job["student"],
+        "file": job["path"] or "",
+        "beside": job["beside"],
+        "note": job["note"],
+        "problem": job["problem"],
+        "lms": job["lms"],
+        "sheet": {"name": sheet.name, "hash": sheet.hash},
+        "sha256": "",
+        "seed": "",
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if job["path"] is None:
+        return record
+    path, beside = Path(job["path"]), [Path(p) for p in job["beside"]]
+    record["sha256"] = handins.digest(path, beside)
+    record["seed"] = seed_for(bytes.fromhex(job["secret"]), record["sha256"])
+    try:
+        cells = handins.code_cells(handins.load(path), sheet)
+    except handins.HandInError as error:
+        return record | {"problem": str(error)}
+    questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
+    outcome = run_cells(cells, questions, beside, job)
+    return record | {
+        "level": outcome.level,
+        "seconds": round(time.monotonic() - start, 6),
+        "cpu_s": round(outcome.cpu_s, 6),
+        "stops": outcome.stops,
+        "cells": outcome.cells,
+        "flags": outcome.flags,
+        "printed": outcome.printed,
+        "exercises": {
+            exercise.name: {"asked": asked(exercise, cases), "returned": list(map(_packed, outcome.returned[exercise.name]))}
+            for exercise, cases in questions
+        },
+    }
+
+
+def run_cells(
+    cells: list[tuple[str, str]], questions: list[tuple[Exercise, list[Case]]], beside: list[Path], job: dict[str, Any]
+) -> Outcome:
+    """What a notebook's cells and functions gave: once for each set of forbidden names among the exercises."""
+    outcome = Outcome()
+    for forbid, part in iter_groups(questions):
+        with server(forbid, job) as process:
+            Run(process, Work(cells, part, beside), outcome, job["least"]).run()
+    return outcome
+
+
+def _packed(returned: Returned) -> dict[str, Any]:
+    times = {"cpu_s": round(returned.cpu_s, 6), "wall_s": round(returned.wall_s, 6)}
+    if returned.kind or returned.error:
+        return {"error": returned.error, "kind": returned.kind, **times}
+    return {"value": wire.encode(returned.value), **times}
+
+
+def _unpacked(packed: dict[str, Any]) -> Returned:
+    times = {"cpu_s": packed["cpu_s"], "wall_s": packed["wall_s"]}
+    if "value" in packed:
+        return Returned(wire.decode(packed["value"]), **times)
+    return Returned(error=packed["error"], kind=packed["kind"], **times)
+
+
+@lru_cache(maxsize=8)
+def _sheet(path: str, changed: float) -> Sheet:
+    return load_sheet(path)
+
+
+def sheet_at(path: str) -> Sheet:
+    """The sheet at a path, loaded once in each process of a pool."""
+    return _sheet(path, os.stat(path).st_mtime)
+
+
+# ------------------------------------------------------------------------------------------------------------------ servers
+
+_idle: list[tuple[tuple[str, ...], bool, Server]] = []
+_idle_lock = threading.Lock()
+
+
+@contextmanager
+def server(forbid: tuple[str, ...], job: dict[str, Any]) -> Iterator[Server]:
+    """A server for hand-ins with a library without these names: an idle one if the job may start warm, else a new one."""
+    work = Path(job["work"]) if job["work"] and os.path.isdir(job["work"]) else None
+    found = None
+    if job["warm"]:
+        with _idle_lock:
+            for entry in _idle:
+                if entry[:2] == (forbid, job["wrap"]) and entry[2].library.is_dir() and entry[2].base.is_dir():
+                    _idle.remove(entry)
+                    found = entry[2]
+                    break
+    found = found or Server(redact.library(forbid, work), job["wrap"], work)
+    healthy = False
+    try:
+        yield found
+        healthy = True
+    finally:
+        if healthy and job["warm"]:
+            with _idle_lock:
+                _idle.append((forbid, job["wrap"], found))
+        else:
+            found.close()
+
+
+def _be_a_new_process() -> None:
+    """In a process that a pool has forked: the servers belong to the process that started them."""
+    _idle.clear()
+    redact.disown()
+    disown_all()
+
+
+os.register_at_fork(after_in_child=_be_a_new_process)
+
+
+def close_servers() -> None:
+    """Ends the idle servers of this process and removes their libraries."""
+    with _idle_lock:
+        while _idle:
+            _idle.pop()[2].close()
+    redact.forget()
+
+
+atexit.register(close_servers)
+
+
+# -------------------------------------------------------------------------------------------------------------------- judging
+
+
+def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
+    """What a line of the journal is worth: a pure function of the line and the sheet. Empty where there was nothing to run.
+
+    Raises SheetError for an exercise that asks something else now: what came back then says nothing about it.
+    """
+    if "exercises" not in record:
+        return []
+    found = []
+    for exercise in sheet.exercises:
+        cases, entry = cases_for(exercise, record["seed"]), record["exercises"].get(exercise.name)
+        if entry is None or entry["asked"] != asked(exercise, cases):
+            raise SheetError(f"exercise {exercise.name!r} asks something else than when {record['student']} was graded: run it again.")
+        found.append(judge(exercise, cases, [_unpacked(packed) for packed in entry["returned"]]))
+    return found
+
+
+def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
+    """Whether a hand-in need not be run again: same file, same questions, and no worse isolation than is asked for now."""
+    if job["path"] is None:
+        return not record["file"] and record["problem"] == job["problem"]
+    if record["sha256"] != handins.digest(Path(job["path"]), [Path(p) for p in job["beside"]]):
+        return False
+    if "exercises" not in record:  # nobody could read it, and nobody can now
+        return bool(record["problem"])
+    if LEVELS.index(record["level"]) < LEVELS.index(job["least"]) or record["note"] != job["note"]:
+        return False
+    if record["seed"] != seed_for(bytes.fromhex(job["secret"]), record["sha256"]):
+        return False
+    if set(record["exercises"]) != {e.name for e in sheet.exercises}:
+        return False
+    return all(record["exercises"][e.name]["asked"] == asked(e, cases_for(e, record["seed"])) for e in sheet.exercises)
+
+
+@dataclass
+class Graded:
+    """One student's result: the line of the journal and what it is worth."""
+
+    record: Record
+    judgements: list[Judgement]
+
+    @property
+    def student(self) -> str:
+        """The student's name."""
+        return str(self.record["student"])
+
+    @property
+    def points(self) -> float:
+        """The points of all exercises."""
+        return sum(j.points for j in self.judgements)
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether somebody should look: nothing could be run, or something was noticed. It changes no points."""
+        return bool(self.record["problem"] or self.record.get("flags"))
+
+
+def graded(out: Path, sheet_path: Path, jobs: int = 0) -> list[Graded]:
+    """Everybody's results, out of the journal alone. A large class is shared out among processes: this is our own code."""
+    records = list(last_hand_ins(out / JOURNAL).values())
+    jobs = min(jobs or os.cpu_count() or 1, len(records) // LARGE)
+    if jobs < 2:
+        found = [judgements(record, sheet_at(str(sheet_path))) for record in records]
+    else:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            found = list(pool.map(_judge_one, repeat(str(sheet_path)), records, chunksize=LARGE // 5))
+    return [Graded(record, judged) for record, judged in zip(records, found, strict=True)]
+
+
+def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
+    return judgements(record, sheet_at(sheet_path))
+
+
+# ---------------------------------------------------------------------------------------------------------------- a class
+
+
+@dataclass
+class Report:
+    """What a run came to. ran: hand-ins that were run, as opposed to found in the journal; failed: those that the grader itself could not
+    run, with the reason; changed: (student, points before, points now), for those whose points changed."""
+
+    results: list[Graded] = field(default_factory=list)
+    ran: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    changed: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 all graded, 1 some need a person."""
+        return int(bool(self.failed) or any(result.needs_a_person for result in self.results))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run. least: the level of isolation below which nothing is run; warm: fork hand-ins from a running server; wrap: use
+    bubblewrap where it works; jobs: threads, if no executor is given."""
+
+    least: str = SAFE_LEVEL
+    warm: bool = True
+    wrap: bool = True
+    jobs: int = 0
+
+
+def grade(
+    sheet_path: Path, submitted: Path, out: Path, options: Options = Options(), executor: Executor | None = None, log: TextIO | None = None
+) -> Report:
+    """Grades a class: runs what the journal does not hold yet, then writes grades.csv and items.csv from it.
+
+    Raises:
+        SheetError: the sheet's own solution does not get full points, or the sheet is wrong otherwise; nobody is graded then.
+        ConfinementError: isolation is worse than options.least.
+        FileNotFoundError: there is no such sheet or folder.
+        JournalError: the journal is in use, or damaged.
+    """
+    sheet_path, out = sheet_file(sheet_path), out.resolve()
+    sheet = sheet_at(str(sheet_path))
+    with Journal(out / JOURNAL) as journal:
+        work = _empty(out / WORK)
+        try:
+            job = _common_job(sheet_path, out, work, options)
+            check_own_solution(sheet, job)
+            report = Report()
+            jobs = list(_jobs(handins.find(submitted, sheet, _empty(out / UNPACKED)), job))
+            known = last_hand_ins(out / JOURNAL)
+            todo = [j for j in jobs if j["student"] not in known or not is_current(known[j["student"]], sheet, j)]
+            for record in _spread(todo, options, executor, report, log):
+                journal.append(record)
+                report.ran += 1
+            report.results = [r for r in graded(out, sheet_path, options.jobs) if r.student in {j["student"] for j in jobs}]
+            _conclude(report, out, sheet, journal)
+            return report
+        finally:
+            close_servers()
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def regrade(sheet_path: Path, out: Path) -> Report:
+    """Judges the journal again with the sheet as it is now, without running anybody. Raises as `grade` does."""
+    sheet_path, out = sheet_file(sheet_path), out.resolve()
+    sheet = sheet_at(str(sheet_path))
+    if not (out / JOURNAL).is_file():
+        raise FileNotFoundError(f"there is no journal in {out}")
+    with Journal(out / JOURNAL) as journal:
+        _need_full(own_solution(sheet))
+        report = Report(results=graded(out, sheet_path))
+        _conclude(report, out, sheet, journal)
+        return report
+
+
+def appeal(sheet_path: Path, out: Path, student: str, options: Options = Options()) -> tuple[Graded, Graded]:
+    """Runs one student's hand-in again, with the seed it had: (as it is in the journal, as it came out now).
+
+    Raises KeyError for a student who is not in the journal, SheetError where the hand-in has changed since.
+    """
+    sheet_path, out = sheet_file(sheet_path), out.resolve()
+    sheet = sheet_at(str(sheet_path))
+    record = last_hand_ins(out / JOURNAL)[student]
+    before = Graded(record, judgements(record, sheet))
+    work = _empty(out / WORK)
+    try:
+        job = _common_job(sheet_path, out, work, options)
+        if record["file"] and not Path(record["file"]).is_file():
+            raise SheetError(f"the hand-in of {student}, {record['file']}, is not there any more (it may have come out of a zip).")
+        jobs = {j["student"]: j for j in _jobs([_hand_in_of(record)], job)}
+        now = grade_one(jobs[student])
+    finally:
+        close_servers()
+        shutil.rmtree(work, ignore_errors=True)
+    if now["sha256"] != record["sha256"]:
+        raise SheetError(f"the hand-in of {student} has changed since it was graded (its SHA-256 is another one).")
+    return before, Graded(now, judgements(now, sheet))
+
+
+def _hand_in_of(record: Record) -> handins.HandIn:
+    path = Path(record["file"]) if record["file"] else None
+    beside = [Path(p) for p in record["beside"]]
+    return handins.HandIn(record["student"], path, record["note"], record["problem"], beside, record["lms"])
+
+
+def sheet_file(path: Path) -> Path:
+    """The file of a sheet that is named by its folder. Raises FileNotFoundError."""
+    path = path.resolve()
+    return load_sheet(path).path or path if path.is_dir() else path
+
+
+def _common_job(sheet_path: Path, out: Path, work: Path, options: Options) -> dict[str, Any]:
+    wrap = options.wrap and bubblewrap_works(work)
+    return {
+        "sheet": str(sheet_path),
+        "secret": secret_of(out).hex(),
+        "least": options.least,
+        "warm": options.warm,
+        "wrap": wrap,
+        "work": str(work),
+    }
+
+
+def bubblewrap_works(work: Path) -> bool:
+    """Whether bubblewrap is here and may do what it is for (some systems forbid user namespaces)."""
+    if not bubblewrap(work, work):
+        return False
+    try:
+        Server(redact.library((), work), True, work).close()
+    except (ConfinementError, OSError):
+        return False
+    return True
+
+
+def secret_of(out: Path) -> bytes:
+    """The secret of a results folder, drawn when it is first needed. Whoever has it can tell the cases of every hand-in."""
+    path = out / SECRET
+    try:
+        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(secrets.token_hex(32).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        pass
+    try:
+        secret = bytes.fromhex(path.read_text().strip())
+    except ValueError:
+        secret = b""
+    if len(secret) < 16:
+        raise SheetError(f"{path} holds no secret; remove it, and everybody is graded anew with another one.")
+    return secret
+
+
+def _empty(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
+
+
+def _jobs(found: Iterable[handins.HandIn], common: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for h in found:
+        yield {
+            **common,
+            "student": h.student,
+            "path": str(h.path.resolve()) if h.path else None,
+            "beside": [str(path.resolve()) for path in h.beside],
+            "note": h.note,
+            "problem": h.problem,
+            "lms": h.lms,
+        }
+
+
+def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> None:
+    """The instructor's own solution must get full points, by the way that hand-ins go. Raises SheetError."""
+    if sheet.notebook is None:
+        raise SheetError(f"sheet {sheet.name}: there is no notebook beside it, so it has no solution of its own.")
+    questions = [(exercise, cases_for(exercise, seed_for(b"own", sheet.hash))) for exercise in sheet.exercises]
+    outcome = run_cells(handins.code_cells(sheet.notebook, sheet), questions, [], job)
+    _need_full([judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions])
+
+
+def _need_full(found: list[Judgement]) -> None:
+    for judgement in found:
+        if not judgement.full:
+            say = next(group.say for group in judgement.groups if group.right < group.total)
+            what = f"the sheet's own solution gets {judgement.points:g} of {judgement.max:g} points: {say}"
+            raise SheetError(f"exercise {judgement.exercise!r}: {what}")
+
+
+def _spread(
+    jobs: list[dict[str, Any]], options: Options, executor: Executor | None, report: Report, log: TextIO | None
+) -> Iterator[Record]:
+    """The records of all jobs, as they are done. A hand-in that the grader cannot run is noted, and the others go on."""
+    own = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) if executor is None else None
+    pool: Executor = own or executor  # type: ignore[assignment]
+    try:
+        futures: dict[Future[Record], str] = {pool.submit(grade_one, job): job["student"] for job in jobs}
+        for future in progress(as_completed(futures), len(futures), log):
+            try:
+                record = future.result()
+            except ConfinementError:
+                for other in futures:
+                    other.cancel()
+                raise
+            except Exception as error:
+                report.failed[futures[future]] = f"{type(error).__name__}: {error}"
+                continue
+            yield record
+    finally:
+        if own is not None:
+            own.shutdown(cancel_futures=True)
+
+
+def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[Any]:
+    """A progress bar of tqdm's, if it is installed and somebody watches; else nothing but the items."""
+    log = log or sys.stderr
+    if total and log.isatty():
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return items
+        return tqdm(items, total=total, unit="hand-in", file=log)
+    return items
+
+
+def _conclude(report: Report, out: Path, sheet: Sheet, journal: Journal) -> None:
+    """Writes the tables and notes the points, so that the next time can tell who gains and who loses."""
+    before = last_grades(out / JOURNAL)
+    points = {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
+    for student, given in points.items():
+        if student in before and abs(sum(before[student].values()) - sum(given.values())) > 1e-9:
+            report.changed.append((student, sum(before[student].values()), sum(given.values())))
+    if points != before:
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        journal.append({"kind": "grades", "sheet": {"name": sheet.name, "hash": sheet.hash}, "when": when, "points": points})
+    write_tables(report.results, out, sheet)
+
+
+# ------------------------------------------------------------------------------------------------------------------- tables
+
+GRADES = "assignment duedate timestamp student_id last_name first_name email raw_score late_submission_penalty score max_score".split()
+"""The columns of nbgrader's own export."""
+ITEMS = "student_id exercise group points max_points right cases reason misconception level problem".split()
+
+
+def write_tables(results: list[Graded], out: Path, sheet: Sheet) -> None:
+    """grades.csv, one row a student, and items.csv, one row for each group of points, with the reason."""
+    _write(
+        out / "grades.csv",
+        GRADES,
+        ([sheet.name, "", r.record["when"], r.student, "", "", "", r.points, 0.0, r.points, sheet.max_points] for r in results),
+    )
+    _write(out / "items.csv", ITEMS, (row for r in results for row in _items(r, sheet)))
+
+
+def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
+    level, problem = result.record.get("level", ""), result.record["problem"]
+    if not result.judgements:
+        for exercise in sheet.exercises:
+            for group, worth in exercise.points.items():
+                yield [result.student, exercise.name, group, 0.0, worth, 0, 0, problem, "", level, problem]
+    for j in result.judgements:
+        named = j.misconception["name"] if j.misconception else ""
+        for g in j.groups:
+            yield [result.student, j.exercise, g.name, g.points, g.max, g.right, g.total, g.say, named, level, problem]
+
+
+def _write(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
+    """A table, written beside its place and then moved there: whoever reads it sees the old one or the new one."""
+    beside = path.with_suffix(".csv.new")
+    with beside.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+        table.writerow(head)
+        table.writerows([harmless(cell) for cell in row] for row in rows)
+    os.replace(beside, path)
+
+
+def harmless(cell: Any) -> Any:
+    """A text that a spreadsheet does not take for a formula; numbers stay as they are."""
+    if not isinstance(cell, str):
+        return cell
+    text = wire.clean(cell)
+    return "'" + text if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+
+
+__all__ = ["Graded", "Options", "Report", "appeal", "grade", "grade_one", "graded", "regrade", "write_tables"]

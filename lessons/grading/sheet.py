@@ -1,0 +1,348 @@
+"""A sheet: a notebook with exercises, and how to tell before anybody is graded whether it is fit to grade with.
+
+After reading this file you know the two ways to write one. A lesson names the module of its exercises in its notebook's metadata
+({"minigrad": {"exercises": "lessons.exercises.lesson02"}}); an instructor puts a `sheet.py` beside the notebook. In the notebook the cells
+carry nbgrader's metadata: solution cells with markers, and locked check cells that say `check("name", …)` and are worth what the
+exercise is worth. `own_solution` runs the instructor's notebook and judges it; `missed_mistakes` lets the classic mistakes through the
+cases and tells which of them would get full points.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import json
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .exercise import Exercise, Returned, SheetError
+from .judge import Judgement, as_plain, judge
+from .local import run_cases, run_notebook
+
+CHECKS = ("check", "predict")
+"""The functions that a check cell calls, with the exercise's name first."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """name: the notebook's file name without its ending; exercises: in the notebook's order; notebook: the instructor's edition, as JSON
+    (None where there is only a module); check_ids: ids and grade_ids of its check cells; solution_ids: those of its solution cells;
+    hash: of everything that grades depend on; folder: where it lies; module: the dotted name or the path of its exercises."""
+
+    name: str
+    exercises: tuple[Exercise, ...]
+    notebook: dict[str, Any] | None
+    check_ids: frozenset[str]
+    solution_ids: frozenset[str]
+    hash: str
+    folder: Path
+    module: str
+    path: Path | None = None
+
+    @property
+    def max_points(self) -> float:
+        """What the whole sheet is worth."""
+        return sum(e.max_points for e in self.exercises)
+
+    def __getitem__(self, name: str) -> Exercise:
+        return next(e for e in self.exercises if e.name == name)
+
+
+def load_sheet(path: str | Path) -> Sheet:
+    """The sheet of a notebook, of a `sheet.py`, or of a folder that holds one of them.
+
+    Raises:
+        SheetError: it cannot be used to grade; the message says what is wrong where.
+        FileNotFoundError: there is no such file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        candidates = [path / "sheet.py"] if (path / "sheet.py").is_file() else sorted(path.glob("*.ipynb"))
+        if len(candidates) != 1:
+            raise SheetError(f"{path}: expected a sheet.py or one notebook, found {len(candidates)} notebooks. Name the file.")
+        path = candidates[0]
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no sheet {path}")
+    module = _module_of(path) if path.suffix == ".py" else None
+    notebook_path = _notebook_beside(path, module) if module is not None else path
+    notebook = _read(notebook_path) if notebook_path is not None else None
+    if module is None:
+        assert notebook is not None
+        named = (notebook.get("metadata", {}).get("minigrad") or {}).get("exercises")
+        if named:
+            module = importlib.import_module(named)
+        elif (path.parent / "sheet.py").is_file():
+            module = _module_of(path.parent / "sheet.py")
+        else:
+            raise SheetError(
+                f'{path}: its metadata name no module of exercises ("minigrad": {{"exercises": …}}), and no sheet.py lies beside it.'
+            )
+    found = exercises_of(module)
+    cells = _check_cells(notebook) if notebook is not None else []
+    ordered = _matched(found, cells, path) if notebook is not None else list(found.values())
+    for exercise in ordered:
+        if not exercise.has_answer:
+            raise SheetError(f"exercise {exercise.name!r}: it has neither answer nor accept, so nobody can say what is right.")
+    source = Path(str(module.__file__)).read_bytes()
+    solutions = [c for c in (notebook or {"cells": []})["cells"] if _nbgrader(c).get("solution")]
+    return Sheet(
+        (notebook_path or path).stem,
+        tuple(ordered),
+        notebook,
+        frozenset(i for cell in cells for i in _ids(cell)),
+        frozenset(i for cell in solutions for i in _ids(cell)),
+        _hash(source, notebook),
+        path.parent,
+        module.__name__ if path.suffix != ".py" else str(path),
+        notebook_path,
+    )
+
+
+def exercises_of(module: ModuleType) -> dict[str, Exercise]:
+    """The exercises of a module by name: its EXERCISES if it has them, else every Exercise among its names, in their order."""
+    listed = getattr(module, "EXERCISES", None)
+    listed = listed.values() if isinstance(listed, dict) else vars(module).values() if listed is None else listed
+    found: dict[str, Exercise] = {}
+    for e in listed:
+        if isinstance(e, Exercise) and found.setdefault(e.name, e) is not e:
+            raise SheetError(f"{module.__name__}: two exercises are called {e.name!r}.")
+    if not found:
+        raise SheetError(f"{module.__name__}: there is no exercise in it.")
+    return found
+
+
+def public_exercises(path: Path) -> dict[str, Exercise]:
+    """The exercises of a sheet.py, in the student's edition too, which has no answers; read anew when the file changes."""
+    return exercises_of(_read_module(path, path.stat().st_mtime_ns))
+
+
+@cache
+def _read_module(path: Path, changed: int) -> ModuleType:
+    return _module_of(path)
+
+
+def _module_of(path: Path) -> ModuleType:
+    name = "minigrad_sheet_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SheetError:
+        raise
+    except Exception as error:
+        raise SheetError(f"{path}: importing it raised {type(error).__name__}: {error}") from error
+    return module
+
+
+def _notebook_beside(path: Path, module: ModuleType) -> Path | None:
+    named = getattr(module, "NOTEBOOK", None)
+    if named is not None:
+        if not (path.parent / named).is_file():
+            raise SheetError(f"{path}: NOTEBOOK names {named!r}, which does not lie beside it.")
+        return path.parent / str(named)
+    if path.with_suffix(".ipynb").is_file():
+        return path.with_suffix(".ipynb")
+    candidates = sorted(path.parent.glob("*.ipynb"))
+    if len(candidates) > 1:
+        raise SheetError(f"{path}: {len(candidates)} notebooks lie beside it; say which one with NOTEBOOK = …")
+    return candidates[0] if candidates else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        assert isinstance(notebook["cells"], list)
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        raise SheetError(f"{path}: not a notebook ({type(error).__name__}).") from None
+    return dict(notebook)
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+
+
+def _nbgrader(cell: dict[str, Any]) -> dict[str, Any]:
+    return dict(cell.get("metadata", {}).get("nbgrader") or {})
+
+
+def _ids(cell: dict[str, Any]) -> list[str]:
+    return [i for i in (cell.get("id"), _nbgrader(cell).get("grade_id")) if i]
+
+
+def _call_in(source: str) -> ast.Call | None:
+    """The call of check or predict in a cell, with a text as its first argument; None if there is none."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CHECKS and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                return node
+    return None
+
+
+def asked_in(source: str) -> str | None:
+    """The exercise that a cell checks: the first argument of its call of check or predict; None if it checks none."""
+    call = _call_in(source)
+    return None if call is None else str(call.args[0].value)  # type: ignore[attr-defined]
+
+
+def _answers_in(source: str) -> tuple[str, ...]:
+    """The names that a cell hands to its check."""
+    call = _call_in(source)
+    return () if call is None else tuple(a.id for a in call.args[1:] if isinstance(a, ast.Name))
+
+
+def _check_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    """Locked cells that nbgrader grades, and cells that call check all the same."""
+    return [
+        cell
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+        and ((_nbgrader(cell).get("grade") and not _nbgrader(cell).get("solution")) or asked_in(_source(cell)))
+    ]
+
+
+def _matched(found: dict[str, Exercise], cells: list[dict[str, Any]], path: Path) -> list[Exercise]:
+    ordered: list[Exercise] = []
+    for cell in cells:
+        name = asked_in(_source(cell))
+        where = f"{path}: cell {cell.get('id')!r}"
+        if name is None:
+            raise SheetError(f'{where} is worth points, but calls no check("name", …).')
+        if name not in found:
+            raise SheetError(f"{where} checks {name!r}, which is no exercise of this sheet; there are {', '.join(found)}.")
+        if found[name] in ordered:
+            raise SheetError(f"{where} checks {name!r} a second time.")
+        meta = _nbgrader(cell)
+        if meta and meta.get("points") != found[name].max_points:
+            raise SheetError(f"{where} is worth {meta.get('points')} points by its metadata, but the exercise {found[name].max_points:g}.")
+        handed = _answers_in(_source(cell))
+        if handed != found[name].answers:
+            wanted = ", ".join(found[name].answers)
+            raise SheetError(f"{where} checks {name!r} with {', '.join(handed) or 'nothing'}, but the exercise asks for {wanted}.")
+        ordered.append(found[name])
+    if left := [name for name in found if found[name] not in ordered]:
+        raise SheetError(f"{path}: no cell checks the exercise {left[0]!r}.")
+    return ordered
+
+
+def _hash(source: bytes, notebook: dict[str, Any] | None) -> str:
+    """Of the exercises' source and the notebook's cells; outputs do not count."""
+    cells = [[c.get("id"), c["cell_type"], _source(c)] for c in (notebook or {"cells": []})["cells"]]
+    return hashlib.sha256(source + b"\0" + json.dumps(cells, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+
+
+# -------------------------------------------------------------------------------------------------- fit to grade with it
+
+
+@dataclass
+class Report:
+    """What `examine` found. own: judgements of the sheet's own solution; missed: exercise -> names of classic mistakes that would get full
+    points; caught: exercise -> how many are found out; thin: exercise -> groups in which no mistake at all is caught."""
+
+    sheet: str
+    own: list[Judgement]
+    problems: list[str] = field(default_factory=list)
+    missed: dict[str, list[str]] = field(default_factory=dict)
+    caught: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the sheet's own solution gets all its points."""
+        return not self.problems and all(j.full for j in self.own)
+
+    @property
+    def exit_code(self) -> int:
+        """0: fit; 2: the sheet itself is wrong. Mistakes that slip through are told, but do not forbid to grade."""
+        return 0 if self.ok else 2
+
+    def __str__(self) -> str:
+        lines = [f"sheet {self.sheet}"]
+        lines += [f"  ✗ {problem}" for problem in self.problems]
+        for j in self.own:
+            lines.append(f"  {'✓' if j.full else '✗'} {j.exercise}: its own solution gets {j.points:g} of {j.max:g} points")
+            lines += [f"      {g.name}: {g.say}" for g in j.groups if g.right < g.total]
+            if j.exercise in self.caught:
+                missed = self.missed.get(j.exercise, [])
+                total = self.caught[j.exercise] + len(missed)
+                lines.append(f"      {self.caught[j.exercise]} of {total} classic mistakes are caught")
+                lines += [f"      your tests miss: {name}" for name in missed]
+        lines.append("  ready to grade with" if self.ok else "  not fit to grade with: mend the sheet first")
+        return "\n".join(lines)
+
+
+def own_solution(sheet: Sheet, seed: int = 0, seconds: float = 120.0) -> list[Judgement]:
+    """The sheet's own solution, run in this process and judged as a hand-in is: every exercise should get all its points.
+
+    Of a sheet without a notebook the exercises' own answers are judged, where they have such. Raises SheetError where a cell fails.
+    """
+    if sheet.notebook is None:
+        return [_own_answers(e, seed) for e in sheet.exercises if e.acceptor is None]
+    try:
+        scope = run_notebook(sheet.notebook, sheet.check_ids)
+    except RuntimeError as error:
+        raise SheetError(f"sheet {sheet.name}: its own notebook does not run: {error}") from error
+    return [_judged(exercise, scope, seed, seconds) for exercise in sheet.exercises]
+
+
+def _own_answers(exercise: Exercise, seed: int) -> Judgement:
+    cases = exercise.cases(seed)
+    return judge(exercise, cases, [Returned(as_plain(exercise.expected(case))) for case in cases])
+
+
+def _judged(exercise: Exercise, scope: dict[str, Any], seed: int, seconds: float) -> Judgement:
+    cases = exercise.cases(seed)
+    return judge(exercise, cases, run_cases(exercise, cases, {name: scope.get(name) for name in exercise.answers}, seconds))
+
+
+def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
+    """(the classic mistakes that get all points on the exercise's cases, the number of those that do not).
+
+    A mistake that gives the right value in every case that the exercise could ask is no mistake there and cannot be told apart: an exercise
+    lists only those that concern it.
+    """
+    cases, missed, caught = exercise.cases(seed), [], 0
+    for mistake in exercise.misconceptions:
+        returned, concerned = [], []
+        for case in cases:
+            try:
+                wrong = mistake.wrong(case)
+                concerned.append(wrong is not None)
+                returned.append(Returned(as_plain(wrong)))
+            except (ArithmeticError, ValueError, KeyError, TypeError, IndexError):
+                concerned.append(True)
+                returned.append(Returned(error="the mistake ends in an exception.", kind="raised"))
+        items = judge(exercise, cases, returned).items
+        if all(item.right for item, counts in zip(items, concerned, strict=True) if counts):
+            missed.append(mistake.name)
+        else:
+            caught += 1
+    return missed, caught
+
+
+def examine(sheet: Sheet, seed: int = 0) -> Report:
+    """The sheet's own solution first, then the classic mistakes."""
+    report = Report(sheet.name, [])
+    try:
+        report.own = own_solution(sheet, seed)
+    except SheetError as error:
+        report.problems.append(str(error))
+        return report
+    for exercise in sheet.exercises:
+        if exercise.misconceptions:
+            try:
+                report.missed[exercise.name], report.caught[exercise.name] = missed_mistakes(exercise, seed)
+            except SheetError as error:
+                report.problems.append(str(error))
+    return report

@@ -1,0 +1,110 @@
+"""Stand-ins for packages that only display: importing matplotlib in an answer's cell must not cost the answer.
+
+After reading this file you know what `plt.plot(x)` does while a hand-in is graded: nothing. Anything can be asked of a stand-in; it
+gives another one. `lessons.grading` is one too: the checks in a notebook are for the student, and the grader does not look at them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dis import opname
+from importlib.machinery import ModuleSpec
+from types import FunctionType, ModuleType
+from typing import Any
+
+DISPLAY_ONLY = frozenset(
+    "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel viz lessons otter nbgrader".split()
+)
+
+
+class Nothing:
+    """Can be called, indexed, entered, iterated over and asked for any attribute, and does nothing."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # As a decorator, such as `@interact`, it leaves the function as it is.
+        return args[0] if len(args) == 1 and isinstance(args[0], FunctionType | type) and not kwargs else self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[Any]:
+        # `figure, axes = plt.subplots()` wants two: the number stands in the instruction that asks. Any other loop gets one.
+        asking = sys._getframe(1)
+        operation, count = asking.f_code.co_code[asking.f_lasti : asking.f_lasti + 2]
+        return iter([self] * (count if opname[operation] == "UNPACK_SEQUENCE" else 1))
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: object) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "<nothing is displayed while a hand-in is graded>"
+
+
+nothing = Nothing()
+
+
+def _progress(iterable: Any = (), *args: Any, **kwargs: Any) -> Any:
+    return _Progress(iterable)
+
+
+class _Progress(Nothing):
+    """A progress bar that only goes through what it was given."""
+
+    def __init__(self, iterable: Any) -> None:
+        self._iterable = iterable
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._iterable)
+
+    def __len__(self) -> int:
+        return len(self._iterable)
+
+
+class _StandIn(ModuleType):
+    __path__: list[str] = []  # noqa: RUF012  # so that its submodules are looked for, and found here
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.__name__.partition(".")[0] == "tqdm" and name in ("tqdm", "trange", "tqdm_notebook"):
+            return (lambda n, *a, **k: _Progress(range(n))) if name == "trange" else _progress
+        return self.nothing
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.nothing(*args, **kwargs)
+
+
+class _Finder:
+    """Finds the packages above, before Python looks for the real ones."""
+
+    def __init__(self, nothing_: Nothing) -> None:
+        self.nothing = nothing_
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in DISPLAY_ONLY else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = _StandIn(spec.name)
+        module.nothing = self.nothing  # type: ignore[attr-defined]
+        module.__all__ = []  # type: ignore[attr-defined]  # for `from viz import *`
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def install(nothing_: Nothing) -> None:
+    """From now on, importing one of the packages gives a stand-in."""
+    sys.meta_path.insert(0, _Finder(nothing_))  # type: ignore[arg-type]

@@ -1,0 +1,508 @@
+"""The grader's hand on a student's process: starts it, asks it, keeps the time from outside, ends it.
+
+After reading this file you know how one hand-in is run so that a bad cell or a bad call costs only itself. Every step (a cell, a call) is
+one request and one answer. While a step runs, the grader watches CPU time, wall time and the size of the folder. A step that does not
+come back is left out: the process is ended, a new one runs the other cells again, and goes on with the next call. Nothing that the
+process says is believed about itself: times are taken here, and an answer is a value or it is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import secrets
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import confine, warm, wire
+from .exercise import FAILURES, Case, Exercise, Returned
+
+CELL_S = 10.0
+"""CPU seconds of one cell; a call has its exercise's `limit_s`. Wall time is three times as much, so that a busy machine is not unfair."""
+WALL = 3.0
+HAND_IN_S = 60.0
+"""CPU seconds of a hand-in for all steps that come back; those that have to be stopped are bounded by their number."""
+STOPS = 10
+"""So many steps may have to be stopped before the hand-in is over."""
+TOGETHER = 16
+"""So many calls are sent at once."""
+FOLDER_BYTES = 64 << 20
+PRINTED = 20_000
+FLAGS = 20
+TICK_S = 0.1
+
+
+class Stopped(Exception):
+    """A step that did not come back. kind: out of exercise.FAILURES; text: a sentence for the student."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.text = kind, text
+
+
+# ----------------------------------------------------------------------------------------------------------------- servers
+
+BOOT = "import sys; sys.path.append({library!r}); from untrusted.warm import main; main()"
+
+
+def python_paths(library: Path) -> list[str]:
+    """What a student's process may read: the standard library without what is installed beside it, NumPy, and our library."""
+    paths = sysconfig.get_paths()
+    wanted: list[str] = [str(library)]
+    for folder in {paths["stdlib"], paths["platstdlib"]}:
+        wanted += [entry.path for entry in os.scandir(folder) if entry.name not in ("site-packages", "dist-packages", "test")]
+    numpy = Path(np.__file__).resolve().parent
+    wanted += [str(numpy), str(numpy.parent / "numpy.libs")]
+    wanted += [
+        *glob.glob("/lib/*-linux-gnu"),
+        *glob.glob("/usr/lib/*-linux-gnu"),
+        "/lib64",
+        "/usr/lib64",
+        "/usr/share/zoneinfo",
+        "/etc/localtime",
+    ]
+    return sorted({os.path.realpath(path) for path in [*wanted, "/dev/urandom"] if os.path.exists(path)})
+
+
+def bubblewrap(library: Path, folder: Path) -> list[str]:
+    """The command that runs another one with a file tree, process numbers and a network of its own."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return []
+    paths = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", sys.base_prefix, os.path.realpath(sys.executable), *python_paths(library)]
+    binds = [part for path in paths if os.path.exists(path) for part in ("--ro-bind", path, path)]
+    own = ["--unshare-all", "--new-session", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    return [program, *own, *binds, "--bind", str(folder), str(folder), "--chdir", str(folder)]
+
+
+class Server:
+    """A forking server (warm.py) and the folder in which its children work, one after the other."""
+
+    def __init__(self, library: Path, wrap: bool, work: Path | None = None) -> None:
+        self.library, self.wrapped = library, wrap
+        self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="minigrad-hand-in-", dir=work)))
+        self.readable = python_paths(library)
+        ours, theirs = socket.socketpair()
+        command = bubblewrap(library, self.base) if wrap else []
+        command += [os.path.realpath(sys.executable), "-I", "-S", "-c", BOOT.format(library=str(library))]
+        threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "VECLIB_MAXIMUM")}
+        environment = {"LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", **threads, "VECLIB_MAXIMUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=self.base, start_new_session=True
+        )
+        theirs.close()
+        self.control = ours
+        _servers.add(self)
+        self.control.settimeout(60)
+        if not self._answer().get("ready"):
+            complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
+            self.close()
+            raise confine.ConfinementError(f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}")
+
+    def command(self, pipes: Sequence[int] = (), **message: Any) -> dict[str, Any]:
+        """Sends a command and waits for its answer. Raises ConfinementError where the server is gone."""
+        try:
+            socket.send_fds(self.control, [json.dumps(message).encode() + b"\n"], list(pipes))
+            answer = self._answer()
+        except OSError as error:
+            raise confine.ConfinementError(f"the process for hand-ins does not answer: {error}") from error
+        if not answer:
+            raise confine.ConfinementError("the process for hand-ins is gone")
+        return answer
+
+    def _answer(self) -> dict[str, Any]:
+        data = b""
+        while not data.endswith(b"\n"):
+            more = self.control.recv(65536)
+            if not more:
+                return {}
+            data += more
+        return dict(json.loads(data))
+
+    def child(self, folder: Path) -> Child:
+        """A fresh process for a hand-in."""
+        return Child(self, folder)
+
+    def fresh_folder(self) -> Path:
+        """An empty folder that only the next child may write."""
+        return Path(tempfile.mkdtemp(dir=self.base))
+
+    def close(self) -> None:
+        """Ends the server, and with it every process and file of its hand-ins."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
+        self.control.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stderr:
+            self.process.stderr.close()
+        _remove(self.base)
+
+
+_servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def disown_all() -> None:
+    """In a forked process: lets go of the servers of the process that it was forked from, so that they end when that one ends."""
+    for server in list(_servers):
+        server.control.close()
+    _servers.clear()
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder, though its owner took away permissions from some of what is in it. Nothing outside it is changed."""
+    for path, folders, _ in os.walk(folder):  # links are not followed
+        for name in folders:
+            inner = os.path.join(path, name)
+            if not os.path.islink(inner):
+                with contextlib.suppress(OSError):
+                    os.chmod(inner, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Child:
+    """A student's process, between its first request and its end."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        request_read, self.requests = os.pipe()
+        self.answers, answer_write = os.pipe()
+        try:
+            told = {"folder": str(folder), "read": server.readable, "memory": confine.MEMORY_BYTES}
+            self.pid = int(server.command([request_read, answer_write], do="fork", **told)["pid"])
+        finally:
+            os.close(request_read)
+            os.close(answer_write)
+        os.set_blocking(self.requests, False)
+        os.set_blocking(self.answers, False)
+        self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
+        try:
+            hello = json.loads(self._line(20.0, time.monotonic() + 60.0))  # nothing of the student's has run yet
+        except Stopped as stopped:
+            hello = {"error": stopped.text}
+        if "error" in hello:
+            self.close()
+            raise confine.ConfinementError(f"a process for a hand-in could not lock itself in: {hello['error']}")
+        self.level = confine.level_of(hello["obtained"], server.wrapped)
+
+    def ask(self, limit_s: float, **request: Any) -> tuple[dict[str, Any], float, float]:
+        """Sends a request; returns its answer, and the CPU and the wall seconds that it took. Raises Stopped."""
+        return self.receive(self.send(request), limit_s)
+
+    def send(self, request: dict[str, Any]) -> str:
+        """Puts a request on its way; returns the number by which its answer is known."""
+        number = secrets.token_hex(8)  # so that nobody can write the answer to a later question
+        self.unsent += wire.dumps({"id": number, **request})
+        return number
+
+    def receive(self, number: str, limit_s: float) -> tuple[dict[str, Any], float, float]:
+        """The answer to the request that is next in turn, and the CPU and wall seconds since the last answer. Raises Stopped."""
+        cpu, wall = self.used, time.monotonic()
+        while True:
+            line = self._line(cpu + limit_s, wall + WALL * limit_s)
+            try:
+                answer = wire.loads(line)
+            except wire.WireError:
+                answer = None
+            if isinstance(answer, dict) and answer.get("id") == number:
+                return answer, self._cpu() - cpu, time.monotonic() - wall
+            self.junk += 1  # a line that somebody else wrote: it is no answer to what was asked
+            if self.junk > 1000:
+                raise Stopped("died", "Something in the notebook wrote to the grader's own pipe, so it was stopped.")
+
+    def _cpu(self) -> float:
+        """What the process has used so far, all its threads together."""
+        if self.server.wrapped or not sys.platform.startswith("linux"):  # its number is another one here
+            self.used = float(self.server.command(do="cpu")["cpu"])
+        else:
+            with contextlib.suppress(OSError):  # it may have ended
+                self.used = time.clock_gettime(warm.clock_of(self.pid))
+        return self.used
+
+    def _line(self, until_cpu: float, until: float) -> bytes:
+        """Writes what is unsent, and waits for a line. That the student's process may not read, may not
+        write or may not end its line is all the same: its time runs out.
+
+        until_cpu: what its CPU clock may show; until: what the monotonic clock may show.
+        """
+        next_look = time.monotonic() + TICK_S
+        poll = select.poll()
+        poll.register(self.answers, select.POLLIN)
+        if self.unsent:
+            poll.register(self.requests, select.POLLOUT)
+        read = 0
+        while b"\n" not in self.unread:
+            for pipe, _ in poll.poll(1000 * TICK_S):
+                if pipe == self.answers:
+                    more = os.read(pipe, 1 << 20)
+                    if not more:
+                        raise self._ended()
+                    read += len(more)
+                    self.unread += more
+                    if read > wire.LINE_BYTES:
+                        raise Stopped("memory", f"What was returned is longer than {wire.LINE_BYTES:,} bytes.")
+                else:
+                    try:
+                        self.unsent = self.unsent[os.write(pipe, self.unsent) :]
+                    except BrokenPipeError:
+                        raise self._ended() from None
+                    if not self.unsent:
+                        poll.unregister(pipe)
+            if time.monotonic() > next_look:
+                self._watch(until_cpu, until)
+                next_look = time.monotonic() + TICK_S
+        line, _, self.unread = self.unread.partition(b"\n")
+        return line
+
+    def _watch(self, until_cpu: float, until: float) -> None:
+        if self._cpu() > until_cpu:
+            raise Stopped("time", "It took too long, so it was stopped. Is there a loop that nothing ends?")
+        if time.monotonic() > until:
+            raise Stopped("time", "It took too long without computing anything, so it was stopped. Does it wait for something?")
+        if _size(self.folder) > FOLDER_BYTES:
+            raise Stopped("memory", f"It wrote more than {FOLDER_BYTES >> 20} MB of files.")
+
+    def _ended(self) -> Stopped:
+        status = self.server.command(do="end", patience=1.0)["status"]
+        how = {
+            0: "the process ended by itself",
+            -9: "the system ended it; it may have used too much memory",
+            -11: "it crashed (segmentation fault); that happens in a recursion that nothing ends",
+            -6: "it crashed (abort)",
+            -24: "it used too much computing time",
+            -25: "it wrote too large a file",
+            None: "the process ended by itself",
+        }.get(status, f"the process ended with status {status}")
+        return Stopped("died", f"It did not come back: {how}.")
+
+    def close(self) -> None:
+        """Ends the process and everything that it left."""
+        for pipe in (self.requests, self.answers):
+            os.close(pipe)
+        self.server.command(do="end", patience=0)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(path, name)).st_size
+    return total
+
+
+# -------------------------------------------------------------------------------------------------------------- a hand-in
+
+
+@dataclass
+class Work:
+    """What is to be asked of a hand-in. cells: (name such as "cell 3", source); exercises: with their cases; beside: files of the student
+    that lie beside the notebook."""
+
+    cells: list[tuple[str, str]]
+    exercises: list[tuple[Exercise, list[Case]]]
+    beside: list[Path] = field(default_factory=list)
+
+
+@dataclass
+class Outcome:
+    """What came of it. returned: for each exercise's name what came back for each of its cases; cells: what went wrong, by cell; level:
+    the worst level of isolation that any of its processes had; cpu_s: seconds of all its processes together."""
+
+    returned: dict[str, list[Returned]] = field(default_factory=dict)
+    cells: dict[str, str] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    printed: str = ""
+    level: str = ""
+    stops: int = 0
+    cpu_s: float = 0.0
+
+
+NOT_RUN = Returned(error="", kind="time")
+
+
+class Run:
+    """One hand-in in the processes of one server, from its first cell to its last call."""
+
+    def __init__(self, server: Server, work: Work, outcome: Outcome, least: str) -> None:
+        self.server, self.work, self.outcome, self.least = server, work, outcome, least
+        self.left_out: set[str] = set()
+        self.todo = deque((exercise, number, case) for exercise, cases in work.exercises for number, case in enumerate(cases))
+        self.results: dict[tuple[str, int], Returned] = {}
+        self.strikes: dict[str, int] = {}
+        self.stops = 0
+        self.spent = 0.0
+        self.asked_again: set[str] = set()
+
+    def run(self) -> None:
+        """Runs everything; what came back is in the outcome. Raises ConfinementError where isolation is worse than asked for."""
+        while self.todo and self.stops <= STOPS and self.spent < HAND_IN_S:
+            child = None
+            folder = self.server.fresh_folder()
+            try:
+                _copy(self.work.beside, folder)
+                child = self.server.child(folder)
+                self._check_level(child)
+                self._cells(child) and self._calls(child)
+            finally:
+                if child is not None:
+                    self.outcome.cpu_s += child.used
+                    child.close()
+                _remove(folder)
+        over = f"It was not run any more: {self.stops} steps had to be stopped before it." if self.stops > STOPS else ""
+        over = over or f"It was not run any more: the whole hand-in has {HAND_IN_S:g} seconds of computing."
+        for exercise, number, _ in self.todo:
+            self.results[exercise.name, number] = Returned(error=over, kind="time")
+        for exercise, cases in self.work.exercises:
+            self.outcome.returned[exercise.name] = [self.results[exercise.name, number] for number in range(len(cases))]
+        self.outcome.stops += self.stops
+
+    def _check_level(self, child: Child) -> None:
+        levels = confine.LEVELS
+        if levels.index(child.level) < levels.index(self.least):
+            raise confine.ConfinementError(f'the level of isolation is "{child.level}" here, and at least "{self.least}" is asked for')
+        self.outcome.level = min(self.outcome.level or child.level, child.level, key=levels.index)
+
+    def _cells(self, child: Child) -> bool:
+        """Runs the cells; False if one of them did not come back: it is left out the next time."""
+        self.drives: set[str] = set()
+        for name, source in self.work.cells:
+            if name in self.left_out:
+                continue
+            try:
+                answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
+            except Stopped as stopped:
+                self.left_out.add(name)
+                self.outcome.cells[name] = stopped.text
+                self.stops += 1
+                return False
+            self.spent += cpu
+            self._keep(answer)
+            if error := wire.one_line(answer.get("error")):
+                self.outcome.cells[name] = error
+        return True
+
+    def _calls(self, child: Child) -> None:
+        """Makes the calls that are still to be made, some at a time: the next ones wait in the pipe while one is being answered."""
+        answered: set[str] = set()  # exercises that this process has given an answer for
+        while self.todo and self.spent < HAND_IN_S:
+            exercise = self.todo[0][0]
+            key = self._drive(child, exercise)
+            batch = [item for item in islice(self.todo, TOGETHER) if item[0] is exercise]
+            sent = [child.send(self._request(exercise, case, key)) for _, _, case in batch]
+            for (_, number, case), question in zip(batch, sent, strict=True):
+                try:
+                    answer, cpu, wall = child.receive(question, exercise.limit_s)
+                except Stopped as stopped:
+                    if stopped.kind == "died" and answered - {exercise.name} and exercise.name not in answered | self.asked_again:
+                        self.asked_again.add(exercise.name)  # another exercise may have spoilt the process: ask a fresh one
+                        return
+                    self.results[exercise.name, number] = Returned(error=stopped.text, kind=stopped.kind)
+                    self.todo.popleft()
+                    self._postpone(exercise, case.group)
+                    self.stops += 1
+                    return
+                answered.add(exercise.name)
+                self.spent += cpu
+                self._keep(answer)
+                self.results[exercise.name, number] = self._returned(answer, exercise.called(case), cpu, wall)
+                self.todo.popleft()
+
+    def _drive(self, child: Child, exercise: Exercise) -> str:
+        """The key by which the process knows the exercise's drive, which it is given once; "" where there is none."""
+        code = exercise.drive_code()
+        if code is None:
+            return ""
+        key = hashlib.sha256("\0".join(code).encode()).hexdigest()[:12]
+        if key not in self.drives:
+            self.drives.add(key)
+            with contextlib.suppress(Stopped):  # then its first call does not come back either
+                child.ask(CELL_S, do="drive", key=key, source=code[0], function=code[1])
+        return key
+
+    def _request(self, exercise: Exercise, case: Case, key: str) -> dict[str, Any]:
+        request = exercise.request(case)
+        request["args"] = [wire.encode(arg) for arg in request["args"]]
+        return {**request, "do": "call", "drive": key, "answers": list(exercise.answers)}
+
+    def _returned(self, answer: dict[str, Any], name: str, cpu: float, wall: float) -> Returned:
+        """What an answer amounts to. It was written by a process that the student may have taken over."""
+        if "value" in answer:
+            try:
+                return Returned(wire.decode(answer["value"]), cpu_s=cpu, wall_s=wall)
+            except wire.WireError as problem:
+                return Returned(error=f"What came back {problem}.", kind="type", cpu_s=cpu, wall_s=wall)
+        kind = answer.get("kind")
+        kind = kind if isinstance(kind, str) and kind in FAILURES else "raised"
+        error = wire.one_line(answer.get("error")) or "It gave no value."
+        if kind == "missing":
+            error = self._why_missing(name, error)
+        return Returned(error=error, kind=kind, cpu_s=cpu, wall_s=wall)
+
+    def _why_missing(self, name: str, error: str) -> str:
+        for cell, source in self.work.cells:
+            if cell in self.outcome.cells and name in source:
+                return f"{error} In {cell}: {self.outcome.cells[cell]}"
+        return error
+
+    def _postpone(self, exercise: Exercise, group: str) -> None:
+        """After a call that did not come back: the rest of its group is not tried, and the exercise's other groups come last."""
+        self.strikes[exercise.name] = self.strikes.get(exercise.name, 0) + 1
+        over = self.strikes[exercise.name] > 1
+        stays, later = [], []
+        for item in self.todo:
+            if item[0] is not exercise:
+                stays.append(item)
+            elif over or item[2].group == group:
+                what = "It was not run: an earlier case of the same kind did not come back."
+                self.results[exercise.name, item[1]] = Returned(error=what, kind="time")
+            else:
+                later.append(item)
+        self.todo = deque([*stays, *later])
+
+    def _keep(self, answer: dict[str, Any]) -> None:
+        flags, printed = answer.get("flags"), answer.get("printed")
+        for flag in flags[:FLAGS] if isinstance(flags, list) else []:
+            text = wire.one_line(flag)
+            if text and text not in self.outcome.flags and len(self.outcome.flags) < FLAGS:
+                self.outcome.flags.append(text)
+        if isinstance(printed, str) and printed:
+            self.outcome.printed += wire.clean(printed[: PRINTED - len(self.outcome.printed)])
+
+
+def _copy(beside: list[Path], folder: Path) -> None:
+    """The student's other files, as far as they are ordinary and small."""
+    room = FOLDER_BYTES // 2
+    for path in beside:
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink() and (room := room - path.stat().st_size) > 0:
+                shutil.copyfile(path, folder / path.name)
+
+
+def iter_groups(exercises: Sequence[tuple[Exercise, list[Case]]]) -> Iterator[tuple[tuple[str, ...], list[tuple[Exercise, list[Case]]]]]:
+    """The exercises by what they forbid: each set of forbidden names needs a library of its own."""
+    groups: dict[tuple[str, ...], list[tuple[Exercise, list[Case]]]] = {}
+    for exercise, cases in exercises:
+        groups.setdefault(tuple(sorted(exercise.forbid)), []).append((exercise, cases))
+    yield from groups.items()

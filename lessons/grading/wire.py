@@ -1,0 +1,214 @@
+"""Plain values as JSON: the only thing that crosses the border between the grader and a student's process.
+
+After reading this file you know what a hostile process can send: text that becomes numbers, texts, lists, dictionaries and arrays of real
+numbers, or else is refused with a sentence. Nothing is unpickled, no class is looked up, and every type, size, depth and shape is checked
+before it is used. JSON's own values stand for themselves; the rest is a dictionary with one key that says what it is:
+
+    {"t": [...]}   a tuple           {"d": {...}}   a dictionary with texts as keys        {"f": "nan"}   nan, inf or -inf
+    {"a": "<f8", "s": [2, 3], "b": "..."}   an array: dtype, shape, and its elements as base64 in C order
+
+Both sides use this file: the trusted side calls `loads` and `decode`, the student's side `encode`, which anybody may have tampered with.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from typing import Any
+
+import numpy as np
+from numpy import asarray, float64, generic, ndarray
+from numpy.ma import MaskedArray
+
+DEPTH = 16
+"""How deep lists and dictionaries may be nested (exercise.plain_problem allows the same)."""
+ITEMS = 500_000
+"""How many values one message may hold; an array counts as one."""
+VALUE_BYTES = 4_000_000
+"""What the arrays and texts of one value may hold together."""
+LINE_BYTES = 8_000_000
+"""The longest message that is read."""
+DIGITS = 1_000
+"""The longest whole number: Python needs time that grows with the square of the number of digits."""
+DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
+DIMENSIONS = 32
+
+
+class WireError(ValueError):
+    """Something that is not plain, or not a message; the text goes after "it " or "what came back "."""
+
+
+# --------------------------------------------------------------------------------------------------------------- encoding
+
+
+def encode(value: Any) -> Any:
+    """A value as JSON's own types. NumPy's and minigrad's scalars and tensors become arrays. Raises WireError."""
+    return _Encoder().encode(value, 0)
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self.items, self.bytes = 0, 0
+
+    def encode(self, value: Any, depth: int) -> Any:
+        self.items += 1
+        if depth > DEPTH:
+            raise WireError(f"is nested more than {DEPTH} deep")
+        if self.items > ITEMS:
+            raise WireError(f"holds more than {ITEMS:,} values")
+        if value is None or value is True or value is False:
+            return value
+        if isinstance(value, ndarray | generic) or _is_tensor(value):
+            return self._array(value)
+        if isinstance(value, str):
+            return self._room(str.__str__(value), len(value))
+        if isinstance(value, int):
+            number = int.__int__(value)
+            if abs(number) >= 10**DIGITS:
+                raise WireError(f"holds a whole number of more than {DIGITS:,} digits")
+            return number
+        if isinstance(value, float):
+            number_ = float.__float__(value)
+            return number_ if math.isfinite(number_) else {"f": repr(number_)}
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise WireError("is a dictionary whose keys are not all texts")
+            return {"d": {self._room(str.__str__(key), len(key)): self.encode(item, depth + 1) for key, item in value.items()}}
+        if isinstance(value, list | tuple):
+            inner = [self.encode(item, depth + 1) for item in value]
+            return inner if isinstance(value, list) else {"t": inner}
+        name = type(value).__name__
+        raise WireError(f"is {'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name[:60]}, which is not a plain value")
+
+    def _array(self, value: Any) -> Any:
+        if _is_tensor(value):
+            value = value.detach().numpy()
+        if isinstance(value, MaskedArray):
+            raise WireError("is a masked array, which is not a plain value")
+        array = asarray(value)
+        if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+            array = array.astype(float64)
+        if array.dtype.kind in "iuf":
+            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        if array.dtype.str not in DTYPES:
+            what = "objects" if array.dtype.kind == "O" else "complex numbers" if array.dtype.kind == "c" else f"the dtype {array.dtype}"
+            raise WireError(f"is an array of {what}; it should hold real numbers")
+        self._room(None, array.nbytes)  # before the copy: a broadcast array can be large and take no memory
+        return {"a": array.dtype.str, "s": list(array.shape), "b": _to_text(array.tobytes())}
+
+    def _room(self, value: Any, size: int) -> Any:
+        self.bytes += size
+        if self.bytes > VALUE_BYTES:
+            raise WireError(f"holds more than {VALUE_BYTES:,} bytes")
+        return value
+
+
+def _is_tensor(value: Any) -> bool:
+    """Whether it is a minigrad Tensor: those who have not imported minigrad have none."""
+    return any(base.__module__ == "minigrad.tensor" and base.__name__ == "Tensor" for base in type(value).__mro__)
+
+
+# --------------------------------------------------------------------------------------------------------------- decoding
+
+
+def loads(line: bytes, limit: int | None = LINE_BYTES) -> Any:
+    """A message as JSON's own types. Raises WireError for whatever is not JSON, too long, too deep or too large."""
+    if limit is not None and len(line) > limit:
+        raise WireError(f"is longer than {limit:,} bytes")
+    try:
+        return _read(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise WireError(f"is not a message ({type(error).__name__})") from None
+
+
+def dumps(message: Any) -> bytes:
+    """A message as one line of ASCII."""
+    return _write(message).encode("ascii") + b"\n"
+
+
+def decode(message: Any) -> Any:
+    """The plain value that a message stands for: fresh lists, dictionaries and arrays. Raises WireError."""
+    return _Decoder().decode(message, 0)
+
+
+class _Decoder:
+    def __init__(self) -> None:
+        self.items = 0
+
+    def decode(self, message: Any, depth: int) -> Any:
+        self.items += 1
+        if depth > DEPTH:
+            raise WireError(f"is nested more than {DEPTH} deep")
+        if self.items > ITEMS:
+            raise WireError(f"holds more than {ITEMS:,} values")
+        if message is None or isinstance(message, bool | int):
+            return message
+        if isinstance(message, float):
+            return message  # json reads NaN and Infinity too: they are floats like others
+        if isinstance(message, str):
+            return clean(message)
+        if isinstance(message, list):
+            return [self.decode(item, depth + 1) for item in message]
+        if not isinstance(message, dict):
+            raise WireError("is not a message")
+        if message.keys() == {"t"} and isinstance(message["t"], list):
+            return tuple(self.decode(item, depth + 1) for item in message["t"])
+        if message.keys() == {"d"} and isinstance(message["d"], dict):
+            return {clean(key): self.decode(item, depth + 1) for key, item in message["d"].items()}
+        if message.keys() == {"f"} and message["f"] in ("nan", "inf", "-inf"):
+            return float(message["f"])
+        if message.keys() == {"a", "s", "b"}:
+            return _array(message["a"], message["s"], message["b"])
+        raise WireError("is not a message")
+
+
+def _array(dtype: Any, shape: Any, data: Any) -> np.ndarray:
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise WireError("is an array of an unknown dtype")
+    if not isinstance(shape, list) or len(shape) > DIMENSIONS or not all(type(n) is int and 0 <= n <= VALUE_BYTES for n in shape):
+        raise WireError("is an array of an impossible shape")
+    if not isinstance(data, str) or len(data) > 2 * VALUE_BYTES:
+        raise WireError("is an array of impossible data")
+    try:
+        raw = base64.b64decode(data.encode("ascii"), validate=True)
+    except (binascii.Error, ValueError):
+        raise WireError("is an array of impossible data") from None
+    kind = np.dtype(dtype)
+    if len(raw) > VALUE_BYTES or math.prod(shape) * kind.itemsize != len(raw):
+        raise WireError("is an array whose shape and data do not fit together")
+    try:
+        array = np.frombuffer(raw, dtype=kind).reshape(shape).copy()
+    except ValueError:  # an empty array whose other dimensions are larger than NumPy can count
+        raise WireError("is an array of an impossible shape") from None
+    # A truth value is one bit: bytes other than 0 and 1 would be true and differ from each other.
+    return np.asarray(array.view(np.uint8) != 0) if dtype == "|b1" else array
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > DIGITS + 1:
+        raise ValueError("too many digits")
+    return int(digits)
+
+
+# Made here and kept: on the student's side somebody may put something else in the place of these.
+def _to_text(data: bytes, b2a: Any = binascii.b2a_base64) -> str:
+    return str(b2a(data, newline=False).decode("ascii"))
+
+
+_write = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_read = json.JSONDecoder(parse_int=_whole).decode
+
+
+def clean(text: str) -> str:
+    """A text that can be written anywhere: lone halves of a pair of UTF-16 become question marks, zero bytes go."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+
+
+def one_line(value: Any, limit: int = 500) -> str:
+    """A student's text for a message: one line without control characters, cut to a length; "" where it is no text."""
+    if not isinstance(value, str):
+        return ""
+    text = "".join(c if c.isprintable() else " " for c in clean(value[: 4 * limit]))
+    return text if len(text) <= limit else text[: limit - 1] + "…"

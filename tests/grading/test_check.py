@@ -1,0 +1,270 @@
+"""The check in the notebook: at once, kind, never a traceback, never an answer."""
+
+import io
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+
+import lessons.grading
+import minigrad as mg
+from lessons.grading import check, hint
+from lessons.grading.checking import check_exercise
+from lessons.grading.exercise import Case, Exercise
+from lessons.grading.kinds import Backward, Trains, Vjp
+from minigrad.trace import validate
+
+VJP = Vjp("vjp_sin", mg.sin)
+BACKWARD = Backward("gradients")
+
+
+def right(x, g):
+    return g * np.cos(x)
+
+
+def test_right_work_is_told_what_was_checked_and_that_other_cases_count():
+    feedback = check_exercise(VJP, [right])
+    assert feedback.passed
+    assert (feedback.points, feedback.possible) == (4.0, 4.0)
+    text = str(feedback)
+    assert "All 10 cases of this run agree" in text
+    assert "Your hand-in is graded on other cases" in text
+    assert "all tests passed" not in text.lower()
+    assert "hint(" not in text
+
+
+def test_points_for_each_group():
+    feedback = check_exercise(VJP, [lambda x, g: g * np.cos(x) if x.ndim == 1 else g])
+    assert feedback.points == 3.0
+    assert "✗ shapes (0 of 1)" in str(feedback)
+    assert "✓ values (2 of 2)" in str(feedback)
+
+
+def test_the_likely_misconception_and_the_smallest_case():
+    text = str(check_exercise(VJP, [lambda x, g: np.cos(x)]))
+    assert "you left out `g`" in text
+    assert re.search(r"smallest case that fails: `vjp_sin\(x=-?[\d.]+, g=-?[\d.]+\)` gave", text)
+
+
+def test_no_two_runs_draw_the_same_cases():
+    seen = []
+    check_exercise(VJP, [lambda x, g: seen.append(x.tobytes()) or right(x, g)])
+    first, seen = list(seen), []
+    check_exercise(VJP, [lambda x, g: seen.append(x.tobytes()) or right(x, g)])
+    assert len(set(first) & set(seen)) <= 1, "the empty array is always the same"
+
+
+def numbers(text):
+    return {float(n.replace("−", "-")) for n in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))}
+
+
+def test_the_right_values_are_not_in_the_feedback():
+    cases = VJP.cases(5, practice=True)
+    feedback = check_exercise(VJP, [lambda x, g: g], seed=5)
+    told = numbers(str(feedback)) | numbers(feedback._repr_html_())
+    for case in cases:
+        for value in np.ravel(VJP.expected(case)):
+            assert value == 0 or not any(math.isclose(value, n, rel_tol=1e-5) for n in told)
+
+
+def test_no_answer_is_asked_for():
+    """The answer's function may be missing altogether: that is how a sheet reaches a student."""
+    exercise = Vjp("vjp_sin", mg.sin)
+    exercise._answers.clear()
+    assert not exercise.has_answer
+    assert check_exercise(exercise, [right]).passed
+    assert not check_exercise(exercise, [lambda x, g: g]).passed
+
+
+@pytest.mark.parametrize("answers", [[], [None], [...], [lambda x, g: None], [lambda x, g: ...]])
+def test_a_stub_is_not_started(answers):
+    feedback = check_exercise(VJP, answers)
+    assert feedback.status == "unfinished"
+    assert "○ not started" in feedback.head
+    assert "hint('vjp_sin'" in str(feedback)
+    assert "Traceback" not in str(feedback)
+
+
+class Loud:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+    __array__ = None
+
+
+def raises(x, g):
+    raise ValueError("<img src=x onerror=alert(1)>")
+
+
+ODD = [
+    raises,
+    lambda x: x,
+    lambda x, g: Loud(),
+    lambda x, g: "text",
+    lambda x, g: [x, g],
+    lambda x, g: np.ma.array(x),
+    lambda x, g: x.astype(object),
+    lambda x, g: x * 1j,
+    lambda x, g: np.full(x.shape, np.nan),
+    lambda x, g: x.resize(9) or x,
+    lambda x, g: sys.exit(),
+    lambda x, g: x.__setitem__(slice(None), 0) or g,
+    3.0,
+    "vjp_sin",
+    int,
+    type,
+]
+
+
+@pytest.mark.parametrize("answer", ODD, ids=range(len(ODD)))
+def test_whatever_comes_back_gets_a_sentence(answer):
+    feedback = check_exercise(VJP, [answer])
+    assert not feedback.passed
+    assert feedback.lines
+    html = feedback._repr_html_()
+    assert "<img" not in html
+    assert "Traceback" not in html
+
+
+def test_a_function_that_changes_its_arguments_does_not_change_the_cases():
+    def spoils(x, g):
+        result = g * np.cos(x)
+        x *= 0
+        g *= 0
+        return result
+
+    assert check_exercise(VJP, [spoils]).passed
+
+
+def test_a_loop_is_stopped_with_a_message(monkeypatch):
+    monkeypatch.setattr("lessons.grading.checking.SECONDS", 0.4)
+
+    def loops(x, g):
+        while True:
+            pass
+
+    start = time.monotonic()
+    feedback = check_exercise(VJP, [loops])
+    assert time.monotonic() - start < 5
+    assert "took too long, so it was stopped" in str(feedback)
+    assert feedback.status == "trouble"
+
+
+def test_what_it_prints_is_kept_apart(capsys):
+    feedback = check_exercise(VJP, [lambda x, g: print("hello <b>") or right(x, g)])
+    assert capsys.readouterr().out == ""
+    assert "hello" in feedback.printed
+    assert "<b>" not in feedback._repr_html_()
+
+
+# ------------------------------------------------------------------------------------------------------------------ graphs
+
+
+def gradients(inputs, rows, add=True):
+    ops = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "neg": lambda a: -a}
+    ops |= {"square": lambda a: a * a} | {n: getattr(math, n) for n in ("sin", "cos", "exp", "log", "tanh")}
+    partials = {
+        "add": lambda a, b: (1, 1), "sub": lambda a, b: (1, -1), "mul": lambda a, b: (b, a), "div": lambda a, b: (1 / b, -a / b**2),
+        "neg": lambda a: (-1,), "square": lambda a: (2 * a,), "sin": lambda a: (math.cos(a),), "cos": lambda a: (-math.sin(a),),
+        "exp": lambda a: (math.exp(a),), "log": lambda a: (1 / a,), "tanh": lambda a: (1 - math.tanh(a) ** 2,),
+    }  # fmt: skip
+    value = dict(inputs)
+    for name, op, operands in rows:
+        value[name] = ops[op](*(value[o] for o in operands))
+    bar = dict.fromkeys(value, 0.0) | {rows[-1][0]: 1.0}
+    for name, op, operands in reversed(rows):
+        for o, p in zip(operands, partials[op](*(value[o] for o in operands)), strict=True):
+            bar[o] = bar[name] * p + (bar[o] if add else 0)
+    return bar
+
+
+def test_three_hundred_random_graphs_at_once():
+    start = time.monotonic()
+    feedback = check_exercise(BACKWARD, [gradients])
+    assert time.monotonic() - start < 10, "instant, on a machine that is not busy: a fifth of a second"
+    assert feedback.passed
+    assert "random graphs (2 of 2): all 300 cases agree" in str(feedback)
+
+
+def test_the_smallest_failing_graph_the_first_wrong_node_and_the_mistake():
+    feedback = check_exercise(BACKWARD, [lambda inputs, rows: gradients(inputs, rows, add=False)])
+    text = str(feedback)
+    assert "The smallest case that fails: `v1 = x1 + x1" in text
+    assert "The first wrong node is x1." in text
+    assert "contributions overwrite one another" in text
+    validate(feedback.trace)
+    step = feedback.trace["steps"][feedback.step - 1]
+    assert (step["node"], step["writes"][0][1]) == ("x1", "g")
+    html = feedback._repr_html_()
+    assert html.count("<iframe") == 1
+    assert html.count("<details") >= 3, "a ladder of hints, opened by hand"
+    assert "<details open><summary>Hint" not in html
+
+
+def test_under_nbgrader_the_text_is_the_points(monkeypatch):
+    feedback = check_exercise(BACKWARD, [lambda inputs, rows: gradients(inputs, rows, add=False)])
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert float(repr(feedback)) == 1.0
+
+
+def test_a_training_gets_the_time_that_its_exercise_gives():
+    exercise = Trains("train", lambda rng: {"x": rng.normal(size=3)}, lambda w, x: float(((w - x) ** 2).sum()), bar=1e-6, limit_s=20)
+    feedback = check_exercise(exercise, [lambda x: time.sleep(1.7) or x])
+    assert feedback.passed, "two runs of 1.7 seconds: more than the three seconds of other checks"
+
+
+# ------------------------------------------------------------------------------------------------------------------- doors
+
+
+def test_an_exercise_that_cannot_verify_itself_says_so():
+    exercise = Exercise("secret", {"a": 1}, lambda rng: iter([Case("a", x=1)]))
+    exercise.answer(lambda x: 42)
+    feedback = check_exercise(exercise, [lambda x: 41])
+    assert "cannot be checked without its answers" in str(feedback)
+    assert "42" not in str(feedback) + feedback._repr_html_()
+
+
+SHEET = """
+import minigrad as mg
+from lessons.grading.kinds import Vjp
+vjp_cos = Vjp("vjp_cos", mg.cos, hints=("Look at the sign.",))
+"""
+
+
+def test_a_sheet_beside_the_notebook_is_found_by_name_and_read_anew_when_it_changes(tmp_path, monkeypatch):
+    (tmp_path / "sheet.py").write_text(SHEET)
+    monkeypatch.chdir(tmp_path)
+    assert check("vjp_cos", lambda x, g: -g * np.sin(x)).passed
+    assert not check("vjp_cos", right).passed
+    assert "Look at the sign." in str(hint("vjp_cos", 1))
+    assert "Did you mean `vjp_cos`?" in str(check("vjp_coss", right))
+    (tmp_path / "sheet.py").write_text(SHEET.replace("vjp_cos", "vjp_kos"))
+    os.utime(tmp_path / "sheet.py", (1, 1))
+    assert check("vjp_kos", lambda x, g: -g * np.sin(x)).passed
+
+
+def test_a_sheet_that_cannot_be_read_is_not_the_students_fault(tmp_path, monkeypatch):
+    (tmp_path / "sheet.py").write_text("import nowhere_to_be_found")
+    monkeypatch.chdir(tmp_path)
+    assert "That is not your fault" in str(check("vjp_cos", right))
+
+
+def test_the_door_is_a_function_whatever_was_imported_before():
+    program = (
+        "import lessons.grading.checking, lessons.grading.sheet, lessons.grading as g; assert callable(g.check) and callable(g.predict)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert callable(lessons.grading.check)
+
+
+def test_nothing_is_printed_by_a_check():
+    out = io.StringIO()
+    with redirect_stdout(out):
+        check_exercise(BACKWARD, [gradients])
+    assert out.getvalue() == ""

@@ -1,0 +1,258 @@
+"""What a process has given up once it has locked itself in, each tried out in a process of its own."""
+
+import platform
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from lessons.grading import confine, doctor, supervisor
+
+FOUND = confine.probe()
+locked = pytest.mark.skipif(
+    not {"landlock", "seccomp"} <= set(FOUND["obtained"]), reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed"
+)
+
+TRY = """
+import importlib.util, json, os, sys, tempfile
+spec = importlib.util.spec_from_file_location("confine", {confine!r})
+confine = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(confine)
+import asyncio, ctypes, resource, signal, socket, subprocess, threading, time
+outside, own, parent = {outside!r}, {own!r}, os.getppid()
+confine.apply({read!r}, own)
+try:
+{code}
+except BaseException as error:
+    print("refused", type(error).__name__, error)
+else:
+    print("done")
+"""
+
+
+@pytest.fixture
+def attempt(tmp_path):
+    """Runs code in a process that has locked itself in; returns the first word that it prints at the end, and all of it."""
+    outside, own = tmp_path / "outside", tmp_path / "own"
+    outside.mkdir()
+    own.mkdir()
+    (outside / "gradebook").write_text("grades")
+
+    def run(code: str) -> tuple[str, str]:
+        read = supervisor.python_paths(own)
+        script = TRY.format(
+            confine=confine.__file__,
+            outside=str(outside),
+            own=str(own),
+            read=read,
+            code=textwrap.indent(textwrap.dedent(code).strip(), "    "),
+        )
+        done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=60)
+        words = done.stdout.split()
+        return (
+            words[-1] if words and words[-1] == "done" else "refused" if "refused" in words else str(done.returncode)
+        ), done.stdout + done.stderr
+
+    run.outside = outside
+    run.own = own
+    return run
+
+
+REFUSED = {
+    "read a file": "open(outside + '/gradebook').read()",
+    "list a folder": "os.listdir(outside)",
+    "write a file": "open(outside + '/new', 'w')",
+    "change a file": "open(outside + '/gradebook', 'a').write('x')",
+    "truncate a file": "os.truncate(outside + '/gradebook', 0)",
+    "remove a file": "os.unlink(outside + '/gradebook')",
+    "rename a file": "os.rename(outside + '/gradebook', own + '/mine')",
+    "link to a file and read it": "os.link(outside + '/gradebook', own + '/mine'); open(own + '/mine').read()",
+    "follow a link": "os.symlink(outside + '/gradebook', own + '/mine'); open(own + '/mine').read()",
+    "change permissions": "os.chmod(outside + '/gradebook', 0)",
+    "change permissions by descriptor": "os.fchmod(os.open(own, os.O_RDONLY), 0o777)",
+    "change times": "os.utime(outside + '/gradebook', (0, 0))",
+    "set attributes": "os.setxattr(outside + '/gradebook', 'user.x', b'1')",
+    "read another process": "open(f'/proc/{parent}/mem', 'rb').read(1)",
+    "list processes": "os.listdir('/proc')",
+    "trace another process": "libc = ctypes.CDLL(None); assert libc.ptrace(16, parent, 0, 0) == 0",
+    "read memory by system call": "libc = ctypes.CDLL(None); assert libc.process_vm_readv(parent, None, 0, None, 0, 0) == 0",
+    "signal its parent": "os.kill(parent, 0)",
+    "signal its group": "os.killpg(0, 0)",
+    "signal everybody": "os.kill(-1, 0)",
+    "limit its parent": "resource.prlimit(parent, resource.RLIMIT_CPU, (1, 1))",
+    "renice its parent": "os.setpriority(os.PRIO_PROCESS, parent, 19)",
+    "raise its own limits": "resource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40))",
+    "fork": "os._exit(0) if os.fork() == 0 else os.wait()",
+    "fork by number": "libc = ctypes.CDLL(None); assert libc.syscall(57 if os.uname().machine == 'x86_64' else 220, 0, 0, 0, 0, 0) >= 0",
+    "run a program": "os.execv('/bin/true', ['true'])",
+    "spawn a program": "subprocess.run(['/bin/true'], check=True)",
+    "run a shell": "assert os.system('true') == 0",
+    "start a session": "os.setsid()",
+    "make a TCP socket": "socket.socket()",
+    "make a UDP socket": "socket.socket(type=socket.SOCK_DGRAM)",
+    "make a Unix socket": "socket.socket(socket.AF_UNIX)",
+    "make a datagram pair": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+    "share memory": "libc = ctypes.CDLL(None); assert libc.shmget(0, 4096, 0o1600) >= 0",
+    "make a memory file": "os.memfd_create('x')",
+    "mount": "libc = ctypes.CDLL(None); assert libc.mount(b'none', own.encode(), b'tmpfs', 0, None) == 0",
+    "enter a namespace": "libc = ctypes.CDLL(None); assert libc.unshare(0x10000000) == 0",
+    "change its root": "os.chroot(own)",
+    "outlive its parent": "libc = ctypes.CDLL(None); assert libc.prctl(1, 0, 0, 0, 0) == 0",
+    "use io_uring": "libc = ctypes.CDLL(None); assert libc.syscall(425, 1, None) >= 0",
+    "take 3 GB": "bytearray(3 << 30)",
+    "write a large file": "open(own + '/large', 'wb').write(bytes(17 << 20))",
+    "open many files": "[open('/dev/null') for _ in range(100)]",
+}
+
+ALLOWED = {
+    "read and write its own folder": "open(own + '/x', 'w').write('x'); os.mkdir(own + '/d'); os.rename(own + '/x', own + '/d/x')",
+    "import the standard library": "import decimal, fractions, statistics, html.parser, xml.dom.minidom",
+    "start threads": "t = threading.Thread(target=int); t.start(); t.join()",
+    "run asyncio": "asyncio.run(asyncio.sleep(0))",
+    "signal itself": "signal.signal(10, lambda *a: None); os.kill(os.getpid(), 10); signal.raise_signal(10)",
+    "write to nowhere": "open('/dev/null', 'w').write('x')",
+    "draw random numbers": "os.urandom(8); import random; random.SystemRandom().random()",
+    "ask for the time": "time.time(); time.localtime(); time.sleep(0.001)",
+    "make temporary files": "tempfile.tempdir = own; tempfile.TemporaryFile().write(b'x')",
+    "look up its limits": "resource.getrlimit(resource.RLIMIT_AS); resource.getrusage(resource.RUSAGE_SELF)",
+}
+
+
+@locked
+@pytest.mark.parametrize("what", REFUSED)
+def test_is_refused(attempt, what):
+    verdict, said = attempt(REFUSED[what])
+    assert verdict == "refused", said
+    assert (attempt.outside / "gradebook").read_text() == "grades"
+    assert [path.name for path in attempt.outside.iterdir()] == ["gradebook"]
+
+
+@locked
+@pytest.mark.parametrize("what", ALLOWED)
+def test_is_allowed(attempt, what):
+    verdict, said = attempt(ALLOWED[what])
+    assert verdict == "done", said
+
+
+def test_the_same_attempts_succeed_where_nothing_is_locked(tmp_path):
+    """So that a refusal above comes from the lock, and not from a slip in the attempt."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "own").mkdir()
+    free = ["read a file", "list a folder", "write a file", "change a file", "follow a link", "change permissions", "change times", "fork",
+            "spawn a program", "run a shell", "make a TCP socket", "make a Unix socket", "make a datagram pair", "make a memory file",
+            "list processes", "signal its parent", "take 3 GB", "write a large file", "open many files"]  # fmt: skip
+    for what in free:
+        (tmp_path / "outside" / "gradebook").unlink(missing_ok=True)  # one of the attempts takes all permissions away
+        (tmp_path / "outside" / "gradebook").write_text("grades")
+        script = TRY.format(
+            confine=confine.__file__, outside=str(tmp_path / "outside"), own=str(tmp_path / "own"), read=[], code="    " + REFUSED[what]
+        )
+        script = "\n".join(line for line in script.split("\n") if not line.startswith("confine.apply"))
+        done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=60)
+        assert "done" in done.stdout, (what, done)
+        for path in (tmp_path / "own").iterdir():
+            path.unlink()
+
+
+@pytest.mark.parametrize("machine", confine.ARCHITECTURES)
+def test_the_filter_decides_as_it_should(machine):
+    """The program, run by a small interpreter of BPF, so that the architecture that this machine does not have is tested too."""
+    audit, column, (clone, clone3, kill, tgkill, socketpair, prlimit, prctl, _) = confine.ARCHITECTURES[machine]
+    program, pid = confine.filter_program(machine, 77), 77
+
+    def decide(number, *arguments, architecture=audit):
+        memory = {0: number, 4: architecture} | {16 + 8 * i: value for i, value in enumerate(arguments)}
+        at = accumulator = 0
+        while True:
+            code, true, false, operand = program[at]
+            at += 1
+            if code == confine.LOAD:
+                accumulator = memory.get(operand, 0)
+            elif code == confine.AND:
+                accumulator &= operand
+            elif code == confine.EQUAL:
+                at += true if accumulator == operand else false
+            elif code == confine.ABOVE:
+                at += true if accumulator > operand else false
+            else:
+                return operand
+
+    allow, eperm, enosys = confine.ALLOW, confine.ERRNO | 1, confine.ERRNO | 38
+    assert decide(0, architecture=0x40000003) == confine.KILL
+    assert decide(0) == allow
+    for name, numbers in confine.REFUSED.items():
+        if numbers[column] is not None:
+            assert decide(numbers[column]) == eperm, name
+    assert decide(451) == enosys
+    assert decide(0x40000000 + 59) == enosys
+    assert decide(clone3) == enosys
+    assert (decide(clone, 17), decide(clone, 0x3D0F00)) == (eperm, allow)
+    assert (decide(kill, pid), decide(kill, pid + 1), decide(kill, 0), decide(kill, 2**32 - 1)) == (allow, eperm, eperm, eperm)
+    assert (decide(tgkill, pid), decide(tgkill, 1)) == (allow, eperm)
+    assert (decide(socketpair, 1, 1 | 0o2000000), decide(socketpair, 1, 2), decide(socketpair, 2, 1)) == (allow, eperm, eperm)
+    assert (decide(prlimit, 0), decide(prlimit, pid), decide(prlimit, 1)) == (allow, allow, eperm)
+    assert (decide(prctl, 15), decide(prctl, 1), decide(prctl, 22)) == (allow, eperm, eperm)
+
+
+def test_an_unknown_architecture_has_no_filter():
+    assert confine.filter_program("riscv64", 1) is None
+
+
+def test_the_numbers_are_those_of_this_machine_s_headers():
+    headers = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm-generic/unistd.h")
+    if not all(path.is_file() for path in headers):
+        pytest.skip("the kernel's headers are not installed (Debian: the package linux-libc-dev)")
+    for column, path in enumerate(headers):
+        words = (line.split() for line in path.read_text().splitlines())
+        numbers = {
+            w[1].split("_", 3 if "3264" in w[1] else 2)[-1].removeprefix("NR_"): int(w[2])
+            for w in words
+            if len(w) == 3 and w[0] == "#define" and "__NR" in w[1] and w[2].isdigit()
+        }
+        for name, both in confine.REFUSED.items():
+            if both[column] is not None:
+                assert numbers[name] == both[column], (name, path)
+
+
+def test_levels():
+    assert confine.level_of(["limits"], False) == "process"
+    assert confine.level_of(["limits", "landlock"], True) == "process"
+    assert confine.level_of(["limits", "landlock", "seccomp"], False) == "confined"
+    assert confine.level_of(["limits", "landlock", "seccomp"], True) == "full"
+
+
+@locked
+def test_a_process_with_threads_cannot_lock_itself_in(attempt):
+    script = (
+        "import importlib.util, threading, time\n"
+        f"spec = importlib.util.spec_from_file_location('confine', {confine.__file__!r})\n"
+        "confine = importlib.util.module_from_spec(spec); spec.loader.exec_module(confine)\n"
+        "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
+        f"confine.apply([], {str(attempt.own)!r})\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=60)
+    assert "has threads already" in done.stderr
+
+
+def test_the_doctor_says_what_it_found():
+    finding = doctor.examine()
+    text = str(finding)
+    assert finding.level in confine.LEVELS
+    assert platform.machine() in text
+    for name in doctor.ATTEMPTS:
+        assert f"refuses to {name}" in text
+    if finding.level != "process":
+        assert "NO  refuses" not in text, text
+    else:
+        assert "--trust-students" in text
+
+
+def test_the_probe_leaves_no_process():
+    def children():
+        return {child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()}
+
+    before = children()
+    assert confine.probe()["machine"] == platform.machine()
+    assert children() <= before

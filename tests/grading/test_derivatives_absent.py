@@ -1,0 +1,93 @@
+"""`forbid=["derivatives"]`: in the library that hand-ins see nothing differentiates any more, and everything else works as before."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from lessons.grading import redact
+from lessons.grading.exercise import DERIVATIVES
+from lessons.grading.kinds import Backward, Cost, Gradients, Jvp, Unbroadcast, Vjp
+from minigrad.primitive import registry
+
+SCRIPT = """
+import sys, json
+sys.path.insert(0, {folder!r})
+import minigrad as mg, numpy as np
+from minigrad.primitive import registry
+from untrusted.absent import Absent
+
+left = []
+for name, operation in registry.items():
+    for rule in (*operation.pulls, *operation.pushes):
+        code = rule and rule.function.__code__  # in primitive.py: the JVP of a linear map is the map itself, which tells nothing
+        if code and "absent" not in code.co_names and not code.co_filename.endswith(("primitive.py", "boundary.py")):
+            left.append(name)
+x = np.linspace(0.1, 0.9, 6).reshape(2, 3)
+values = {{}}
+for name in {names!r}:
+    values[name] = float(np.sum(getattr(mg, name)(mg.tensor(x)).numpy()))
+t = mg.tensor(x, requires_grad=True)
+loss = (mg.nn.Linear(3, 2, dtype=mg.float64)(t) @ t).exp().sum()
+raised = []
+for attempt in (
+    lambda: loss.backward(), lambda: mg.autograd.grad(loss, t),
+    lambda: mg.func.vjp(mg.sin, t)[1](t), lambda: mg.func.grad(lambda v: v.sum())(t),
+    lambda: mg.func.jvp(mg.sin, (t,), (t,)), lambda: registry["sin"].pulls[0].function(x, x),
+    lambda: mg.graph.gradients(mg.graph.sin(mg.graph.Variable(name="v")), []),
+):
+    try:
+        attempt()
+        raised.append("nothing")
+    except Absent:
+        raised.append("Absent")
+print(json.dumps([left, values, raised]))
+"""
+ELEMENTWISE = ["sin", "cos", "exp", "log", "tanh", "sqrt", "abs", "square", "sigmoid", "relu", "sum", "mean"]
+
+
+@pytest.fixture(scope="module")
+def seen():
+    folder = redact.make((DERIVATIVES,))
+    try:
+        code = SCRIPT.format(folder=str(folder), names=ELEMENTWISE)
+        done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        texts = [path.read_text() for path in sorted((folder / "minigrad" / "ops").glob("*.py"))]
+        yield (*json.loads(done.stdout), texts)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_no_rule_of_any_operation_is_left(seen):
+    assert sorted(set(seen[0])) == []
+    assert len(registry) > 100
+
+
+def test_no_road_to_a_derivative_is_left(seen):
+    assert set(seen[2]) == {"Absent"}, seen[2]
+
+
+def test_values_are_what_they_were(seen):
+    x = np.linspace(0.1, 0.9, 6).reshape(2, 3)
+    assert seen[1] == {name: pytest.approx(float(np.sum(getattr(mg, name)(mg.tensor(x)).numpy()))) for name in seen[1]}
+
+
+def test_the_text_of_the_rules_is_gone_too(seen):
+    text = "\n".join(seen[3])
+    assert "def " in text and "g * cos(" not in text and "-g * sin(" not in text
+
+
+@pytest.mark.parametrize("names", [(DERIVATIVES, "minigrad.optim"), (DERIVATIVES, "minigrad.nn"), ("minigrad.func", DERIVATIVES)])
+def test_whole_packages_may_go_as_well(names):
+    shutil.rmtree(redact.make(names))
+
+
+def test_kinds_that_ask_for_a_derivative_forbid_the_librarys_own():
+    made = [Vjp("a", mg.sin), Jvp("b", mg.sin), Backward("c"), Cost("d"), Gradients("e"), Unbroadcast("f")]
+    assert all(DERIVATIVES in exercise.forbid for exercise in made)
+    assert Vjp("a", mg.sin, forbid=()).forbid == ()

@@ -1,0 +1,188 @@
+"""A student's page: complete, still, and harmless whatever the student wrote."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from lessons.grading.exercise import Returned
+from lessons.grading.graphs import by_engine
+from lessons.grading.judge import Judgement, as_plain, judge
+from lessons.grading.kinds import Backward, Number, Vjp
+from lessons.grading.kinds.backward import graph_of
+from lessons.grading.misconceptions import BY_NAME
+from lessons.grading.pages import student_html, student_markdown, sweep_picture
+
+BACKWARD = Backward("gradients")
+HOSTILE = "<script>window.PWNED=1</script><img src=x onerror=alert(1)> `<b>` | [a](javascript:alert(1)) ![i](http://a.example/x) # h"
+
+
+def judged(mistake=None, exercise=BACKWARD, seed=3):
+    cases = exercise.cases(seed)
+    run = (lambda graph, before: by_engine(graph)) if mistake is None else BY_NAME[mistake].run
+    return judge(exercise, cases, [Returned(as_plain(run(graph_of(c), None))) for c in cases])
+
+
+def failed(text=HOSTILE, kind="raised"):
+    exercise = Vjp("vjp_sin", mg.sin)
+    cases = exercise.cases(1)
+    return judge(exercise, cases, [Returned(error=text, kind=kind) for _ in cases])
+
+
+class Reader(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *a) for a in attrs]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def page(*judgements, **options):
+    return student_html("Ada", "Lab 1", judgements, **options)
+
+
+def test_a_page_is_a_pure_function_of_judgements_and_survives_json():
+    js = [judged(), judged("overwrites at fan-out"), failed()]
+    again = [Judgement.from_dict(json.loads(json.dumps(j.as_dict()))) for j in js]
+    assert page(*js) == page(*js) == page(*again)
+    assert student_markdown("Ada", "Lab 1", js) == student_markdown("Ada", "Lab 1", again)
+
+
+def test_points_sentences_the_mistake_and_the_node_are_there():
+    text = Reader(page(judged("overwrites at fan-out"))).text
+    for part in (
+        "Ada",
+        "Lab 1",
+        "1 of 5 points",
+        "shared nodes",
+        "The first wrong node is x1.",
+        "It looks as if contributions overwrite",
+        "Hint 1 of 3",
+    ):
+        assert part in text
+    assert "It looks as if" not in Reader(page(judged())).text
+    assert "Hint" not in Reader(page(judged("sign"), hints=False)).text
+
+
+def test_notes_stand_above():
+    text = Reader(page(judged(), notes=["Two files were handed in; `lab (1).ipynb` is newer."])).text
+    assert text.index("Two files") < text.index("Exercise gradients")
+
+
+EVERYTHING = [judged(), judged("overwrites at fan-out"), judged("visit order"), failed(), failed(kind="unfinished")]
+
+
+@pytest.mark.parametrize("where", ["student", "sheet", "note", "error"])
+def test_no_text_becomes_an_element(where):
+    given = {"student": "Ada", "sheet": "Lab 1", "note": "", "error": "x"} | {where: HOSTILE}
+    html = student_html(given["student"], given["sheet"], [failed(given["error"])], notes=[given["note"]])
+    reader = Reader(html)
+    assert set(reader.tags) <= {
+        "html", "head", "meta", "title", "link", "style", "body", "main", "header", "h1", "h2", "p", "strong", "section", "div", "span",
+        "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary",
+    }  # fmt: skip
+    assert "PWNED" in reader.text
+
+
+def test_no_script_no_event_no_request_and_no_style_but_the_pages_own():
+    html = page(*EVERYTHING)
+    reader = Reader(html)
+    assert "script" not in reader.tags
+    assert {"img", "iframe", "object", "embed", "form", "a", "base", "foreignObject"} & set(reader.tags) == set()
+    assert [a for a in reader.attributes if a[1].startswith("on") or a[1] == "style"] == []
+    assert [a for a in reader.attributes if a[1] in ("src", "href", "xlink:href", "action")] == [("link", "href", "data:,")]
+    assert "url(" not in html
+    assert "@import" not in html
+    policy = next(a[2] for a in reader.attributes if a[1] == "content" and "default-src" in a[2])
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    styles = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    assert len(styles) >= 2
+    assert {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in styles} == allowed
+
+
+def test_a_page_is_small():
+    assert len(page(judged("overwrites at fan-out"))) < 40_000
+
+
+def test_the_picture_is_well_formed_and_marks_nodes_in_the_order_of_the_sweep():
+    j = judged("sign")
+    svg = sweep_picture(j.trace, j.step, j.where["wrong"])
+    root = ElementTree.fromstring(svg)
+    marks = [e for e in root.iter() if (e.get("class") or "").startswith("verdict")]
+    assert [m.get("class") for m in marks] == [f"verdict a{i}" for i in range(len(marks))]
+    signs = [next(t.text for t in m.iter() if t.tag.endswith("text")) for m in marks]
+    assert signs[0] == "✓", "the output is right"
+    assert signs[-1] == "✗", "the last mark is that of the first wrong node"
+
+
+def test_no_mark_rests_on_colour_alone():
+    html = page(*EVERYTHING)
+    assert html.count("✗") >= 6
+    assert html.count("✓") >= 6
+    assert "○ not started" in html
+
+
+def test_hidden_cases_stay_hidden_and_numbers_to_predict_are_not_told():
+    hidden = Backward("gradients", hidden=("single operations", "shared nodes", "random graphs"))
+    html = page(judged("overwrites at fan-out", hidden))
+    assert "first wrong node" not in html
+    assert "<svg" not in html
+    asked = Number("n", "What is cos 5?", lambda: float(np.cos(5.0)), "so.")
+    html = page(judge(asked, asked.cases(0), [Returned(0.5)])) + student_markdown("a", "b", [judge(asked, asked.cases(0), [Returned(0.5)])])
+    assert "0.28" not in html
+
+
+def test_markdown_means_nothing_but_what_we_mean():
+    text = student_markdown("Ada\n# x", HOSTILE, [failed(), judged("overwrites at fan-out")], notes=[HOSTILE])
+    assert "<script" not in text
+    assert "<img" not in text
+    assert not re.search(r"(?<!\\)\]\(", text), "no link"
+    assert not re.search(r"(?<!\\)!\[", text), "no picture"
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        line for line in text.splitlines() if re.match(r"# |## Exercise", line)
+    ]
+    assert "one two \\| three" in student_markdown("a", "b", [failed("one\n\ntwo | three")]), "nor a new line its row"
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows), "no text of a student's ends a cell"
+    assert "The first wrong node is x1" in text
+
+
+@pytest.mark.browser
+@pytest.mark.xdist_group("browser")
+def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
+    path = tmp_path / "page.html"
+    path.write_text(student_html(HOSTILE, "Lab", EVERYTHING), encoding="utf-8")
+    tab, requests, complaints = chromium.new_page(reduced_motion="no-preference"), [], []
+    tab.on("request", lambda r: requests.append(r.url))
+    tab.on("console", lambda m: complaints.append(m.text))
+    tab.goto(path.as_uri())
+    first = tab.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")
+    tab.wait_for_timeout(4500)
+    last = tab.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")
+    assert min(first) < 0.5
+    assert set(last) == {1}
+    assert tab.evaluate("window.PWNED") is None
+    assert complaints == [], "the policy forbids nothing that the page needs"
+    assert [r for r in requests if not r.startswith(("file:", "data:"))] == []
+    still = chromium.new_page(reduced_motion="reduce")
+    still.goto(path.as_uri())
+    assert set(still.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")) == {1}
+    narrow = chromium.new_page(viewport={"width": 360, "height": 700})
+    narrow.goto(path.as_uri())
+    assert narrow.evaluate("document.documentElement.scrollWidth") <= 360
+    for page in (tab, still, narrow):
+        page.close()

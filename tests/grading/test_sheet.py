@@ -1,0 +1,271 @@
+"""Sheets: found, matched with their notebook, their own solution tried first, their holes told, and made fit for students."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from lessons.edition import EditionError, checksum, public_sheet, student_edition, student_file
+from lessons.grading.exercise import SheetError
+from lessons.grading.sheet import examine, load_sheet, own_solution
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"
+
+MODULE = '''
+"""An instructor's own sheet."""
+import numpy as np
+from lessons.grading.exercise import Case, Misconception, exercise
+
+@exercise("double", points={"small": 1, "large": 2}, misconceptions=(
+    Misconception("adds two", "you add 2.", lambda case: case.args["x"] + 2),
+    Misconception("squares", "you square.", lambda case: case.args["x"] ** 2),
+))
+def double(rng):
+    yield Case("small", x=np.array([2.0]))
+    yield Case("large", x=rng.normal(size=50))
+
+@double.answer
+def _(x):
+    return 2 * x  # the secret
+
+@exercise("ready", points={"all": 1}, is_value=True)
+def ready(rng):
+    yield Case("all")
+
+@ready.accept
+def _(case, got):
+    return got == "yes"  # another secret
+
+### BEGIN HIDDEN TESTS
+password = "a third secret"
+### END HIDDEN TESTS
+'''
+SOLUTION = "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION"
+
+
+def meta(grade_id, points=None):
+    graded = {"grade_id": grade_id, "schema_version": 3, "task": False, "locked": points is not None, "grade": points is not None}
+    return {"nbgrader": graded | {"solution": points is None} | ({"points": points} if points is not None else {})}
+
+
+def cells(solution=SOLUTION):
+    return [
+        nbformat.v4.new_code_cell("%matplotlib inline\nimport math\nprint('noise')", id="setup"),
+        nbformat.v4.new_code_cell(solution, id="double", metadata=meta("double")),
+        nbformat.v4.new_code_cell('check("double", double)', id="double-check", metadata=meta("double-check", 3)),
+        nbformat.v4.new_code_cell("answer = ...\n### BEGIN SOLUTION\nready = 'yes'\n### END SOLUTION", id="ready", metadata=meta("ready")),
+        nbformat.v4.new_code_cell('check("ready", ready)', id="ready-check", metadata=meta("ready-check", 1)),
+    ]
+
+
+@pytest.fixture
+def lab(tmp_path):
+    def write(given=None, module=MODULE, name="lab.ipynb"):
+        (tmp_path / "sheet.py").write_text(module)
+        nbformat.write(nbformat.v4.new_notebook(cells=cells() if given is None else given), tmp_path / name)
+        return tmp_path
+
+    return write
+
+
+# -------------------------------------------------------------------------------------------------------------------- found
+
+
+@pytest.mark.parametrize("which", ["sheet.py", "lab.ipynb", "."])
+def test_a_sheet_is_its_module_or_its_notebook_or_their_folder(lab, which):
+    sheet = load_sheet(lab() / which)
+    assert sheet.name == "lab"
+    assert [e.name for e in sheet.exercises] == ["double", "ready"]
+    assert sheet.max_points == 4
+    assert sheet.check_ids == {"double-check", "ready-check"}
+    assert sheet.solution_ids == {"double", "ready"}
+
+
+def test_the_order_is_the_notebooks(lab):
+    c = cells()
+    assert [e.name for e in load_sheet(lab([c[0], c[3], c[4], c[1], c[2]])).exercises] == ["ready", "double"]
+
+
+def test_a_lesson_names_its_exercises_in_its_metadata():
+    sheet = load_sheet(LESSON)
+    assert sheet.name == LESSON.stem
+    assert sheet.module == "lessons.exercises.lesson02"
+    assert len(sheet.exercises) == 10
+
+
+def test_the_hash_is_of_what_grades_depend_on(lab):
+    one = load_sheet(lab()).hash
+    assert load_sheet(lab()).hash == one
+    ran = cells()
+    ran[0].outputs, ran[0].execution_count = [nbformat.v4.new_output("stream", text="noise")], 7
+    assert load_sheet(lab(ran)).hash == one, "outputs do not count"
+    assert load_sheet(lab(module=MODULE.replace("size=50", "size=51"))).hash != one
+    assert load_sheet(lab(cells(SOLUTION.replace("2 * x", "x + x")))).hash != one
+
+
+def test_a_sheet_without_a_notebook(tmp_path):
+    (tmp_path / "sheet.py").write_text(MODULE)
+    sheet = load_sheet(tmp_path)
+    assert sheet.notebook is None
+    assert [j.exercise for j in own_solution(sheet)] == ["double"], "only where there is one answer can it be tried"
+
+
+def replaced(i, **change):
+    c = cells()
+    c[i] = nbformat.v4.new_code_cell(
+        change.get("source", c[i].source), id=c[i].id, metadata=meta(c[i].id, change.get("points", c[i].metadata.nbgrader.get("points")))
+    )
+    return c
+
+
+@pytest.mark.parametrize(
+    ("given", "module", "say"),
+    [
+        (replaced(2, points=5), MODULE, "worth 5 points by its metadata, but the exercise 3"),
+        (replaced(2, source='check("duble", double)'), MODULE, "'duble', which is no exercise"),
+        (replaced(4, source='check("double", double)', points=3), MODULE, "a second time"),
+        (replaced(2, source="1 + 1"), MODULE, r'calls no check\("name"'),
+        (replaced(2, source='check("double", dobule)'), MODULE, "with dobule, but the exercise asks for double"),
+        (replaced(2, source='check("double")'), MODULE, "with nothing"),
+        (cells()[:3], MODULE, "no cell checks the exercise 'ready'"),
+        (cells(), MODULE.replace("@double.answer", "@double.accept if False else lambda f: f"), "neither answer nor accept"),
+        (cells(), "x = 1", "there is no exercise in it"),
+        (cells(), "1 / 0", "importing it raised ZeroDivisionError"),
+        (cells(), MODULE.replace('"ready", points', '"double", points'), "two exercises are called 'double'"),
+        (cells(), "NOTEBOOK = 'other.ipynb'\n" + MODULE, "names 'other.ipynb'"),
+    ],
+)
+def test_what_is_wrong_with_a_sheet_is_told(lab, given, module, say):
+    with pytest.raises(SheetError, match=say):
+        load_sheet(lab(given, module) / "sheet.py")
+
+
+def test_what_is_no_sheet(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no sheet"):
+        load_sheet(tmp_path / "nothing.ipynb")
+    with pytest.raises(SheetError, match="found 0 notebooks"):
+        load_sheet(tmp_path)
+    (tmp_path / "a.ipynb").write_text("{]")
+    with pytest.raises(SheetError, match="not a notebook"):
+        load_sheet(tmp_path / "a.ipynb")
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [], "metadata": {}}))
+    with pytest.raises(SheetError, match=r"no sheet\.py lies beside it"):
+        load_sheet(tmp_path / "a.ipynb")
+
+
+# ---------------------------------------------------------------------------------------------------------- its own solution
+
+
+def test_a_sheet_that_is_fit(lab, capsys):
+    report = examine(load_sheet(lab()))
+    assert (report.ok, report.exit_code) == (True, 0)
+    assert [(j.exercise, j.points) for j in report.own] == [("double", 3.0), ("ready", 1.0)]
+    assert "noise" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("solution", [SOLUTION.replace("2 * x", "3 * x"), "double = None", SOLUTION.replace("return 2 * x", "...")])
+def test_a_sheet_whose_own_solution_fails_is_wrong(lab, solution):
+    report = examine(load_sheet(lab(cells(solution))))
+    assert (report.ok, report.exit_code) == (False, 2)
+    assert "✗ double: its own solution gets 0 of 3 points" in str(report)
+
+
+def test_a_notebook_that_does_not_run_is_told_with_its_cell(lab):
+    report = examine(load_sheet(lab(cells("def double(x):\n    return 2 * x\nnope"))))
+    assert report.exit_code == 2
+    assert "cell 'double' raised NameError" in str(report)
+
+
+def test_the_instructor_is_told_what_the_tests_miss(lab):
+    weak = MODULE.replace('yield Case("large", x=rng.normal(size=50))', 'yield Case("large", x=np.full(50, 2.0))')
+    report = examine(load_sheet(lab(module=weak)))
+    assert report.exit_code == 0
+    assert report.missed["double"] == ["adds two", "squares"]
+    assert "your tests miss: adds two" in str(report)
+    assert examine(load_sheet(lab())).missed["double"] == []
+
+
+def test_the_lesson_is_fit_and_misses_nothing():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values())
+    assert report.caught["reverse_sweep"] >= 12
+
+
+@pytest.mark.parametrize(("solution", "status"), [(SOLUTION, 0), (SOLUTION.replace("2 * x", "3 * x"), 2)])
+def test_the_command(lab, solution, status):
+    command = [sys.executable, "-m", "minigrad", "grade", "sheet", str(lab(cells(solution)))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    assert done.stdout.startswith("sheet lab\n")
+
+
+# ----------------------------------------------------------------------------------------------------------- for students
+
+
+def test_the_students_sheet_has_the_cases_and_no_answers():
+    public = public_sheet(MODULE)
+    assert "secret" not in public
+    scope = {}
+    exec(public, scope)
+    assert len(scope["double"].cases(1)) == 2
+    assert not scope["double"].has_answer
+    assert not scope["ready"].has_answer
+
+
+def test_the_release_of_a_sheet_and_its_notebook(lab):
+    folder = lab()
+    given = [student_file(folder / name).decode() for name in ("sheet.py", "lab.ipynb")]
+    assert "secret" not in given[0]
+    assert "2 * x" not in given[1]
+    assert "'yes'" not in given[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "say"),
+    [
+        ("double.answer(lambda x: 2 * x)", "use .answer as a decorator"),
+        ("tell = double.accept", "use .accept as a decorator"),
+        ("def f(:", "line 1"),
+        ("### BEGIN HIDDEN TESTS\nx = 1", "has no END"),
+    ],
+)
+def test_what_could_leak_an_answer_is_an_error(source, say):
+    with pytest.raises(EditionError, match=say):
+        public_sheet(source)
+
+
+def test_a_decorator_call_and_one_among_several_are_taken_out():
+    source = "@cache\n@e.answer(call='f')\ndef _(x):\n    return (\n        7\n    )\nkeep = 1\n"
+    assert public_sheet(source) == "keep = 1\n"
+
+
+def test_the_checksums_are_those_of_nbgrader():
+    """Values that nbgrader 0.9.6 itself computed for these cells."""
+    grade = {"cell_type": "code", "source": 'check("double", double)', "metadata": meta("double-check", 3)}
+    solution = {"cell_type": "code", "source": ["def double(x):\n", "    ...  # your code here"], "metadata": meta("double")}
+    assert checksum(grade) == NBGRADER[0]
+    assert checksum(solution) == NBGRADER[1]
+    for cell in json.loads(student_file(LESSON))["cells"]:
+        graded = cell["metadata"].get("nbgrader")
+        if graded:
+            assert (graded["checksum"], graded["cell_type"]) == (checksum(cell), "code")
+
+
+NBGRADER = ("58e19e64aab58d1a88fdccfdb606c245", "fd56a9749f80f03af6b2da0f240cabdc")
+
+
+def test_nbgrader_agrees():
+    utils = pytest.importorskip("nbgrader.utils", reason="nbgrader is not installed: pip install nbgrader")
+    notebook = nbformat.reads(student_file(LESSON).decode(), as_version=4)
+    graded = [c for c in notebook.cells if "nbgrader" in c.metadata]
+    assert len(graded) == 20
+    assert [c.metadata.nbgrader.checksum for c in graded] == [utils.compute_checksum(c) for c in graded]
+
+
+def test_an_edition_made_twice_is_the_same():
+    once = json.loads(student_file(LESSON))
+    assert student_edition(once) == once

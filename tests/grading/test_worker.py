@@ -1,0 +1,419 @@
+"""Hand-ins that are wrong, broken, cheating or hostile, one by one: each pays what it deserves, and costs nobody else anything.
+
+Every hostile hand-in has an honest exercise beside the hostile one, so that "costs only itself" is tested each time.
+"""
+
+import os
+import shutil
+import socket
+import stat
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
+
+from lessons.grading import confine, redact, supervisor
+from lessons.grading.exercise import Case, exercise
+from lessons.grading.judge import judge
+
+FOUND = confine.probe()
+LOCKED = {"landlock", "seccomp"} <= set(FOUND["obtained"])
+needs_lock = pytest.mark.skipif(not LOCKED, reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed")
+
+
+@exercise("f", points={"a": 2, "b": 1}, limit_s=1.0)
+def f(rng):
+    for _ in range(3):
+        yield Case("a", x=rng.normal(size=3), y=float(rng.normal()))
+    yield Case("b", x=rng.normal(size=()), y=2.0)
+
+
+@f.answer
+def _(x, y):
+    return x * y
+
+
+@exercise("g", points={"all": 1}, limit_s=1.0)
+def g(rng):
+    for _ in range(2):
+        yield Case("all", x=float(rng.normal()))
+
+
+@g.answer
+def _(x):
+    return 2 * x
+
+
+@pytest.fixture(scope="module")
+def library():
+    folder = redact.make(())
+    yield folder
+    supervisor._remove(folder)
+
+
+@pytest.fixture(scope="module")
+def server(library):
+    process = supervisor.Server(library, False)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def run(server, monkeypatch):
+    """Runs cells; returns the outcome. The limits are shorter than in earnest, so that the tests are."""
+    monkeypatch.setattr(supervisor, "CELL_S", 1.0)
+
+    def run_(*cells: str, beside=(), exercises=(f, g), least="process") -> supervisor.Outcome:
+        work = supervisor.Work(
+            [(f"cell {i}", cell) for i, cell in enumerate(cells, 1)],
+            [(e, e.cases(np.random.default_rng(5))) for e in exercises],
+            list(beside),
+        )
+        outcome = supervisor.Outcome()
+        supervisor.Run(server, work, outcome, least).run()
+        assert list(server.base.iterdir()) == [], "a hand-in left files behind"
+        return outcome
+
+    return run_
+
+
+def points(outcome) -> tuple[float, float]:
+    return tuple(judge(e, e.cases(np.random.default_rng(5)), outcome.returned[e.name]).points for e in (f, g))
+
+
+def kinds(outcome, name: str) -> set[str]:
+    return {returned.kind for returned in outcome.returned[name]}
+
+
+# ------------------------------------------------------------------------------------------------------------------- honest
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_work_gets_everything(run, name):
+    outcome = run(*HONEST[name])
+    assert points(outcome) == (3, 1), (outcome.cells, outcome.returned)
+    assert outcome.flags == []
+    assert outcome.stops == 0
+
+
+def test_files_beside_the_notebook_can_be_used_and_shadow_nothing(run, tmp_path):
+    for name, content in {"numpy.py": "raise SystemExit", "random.py": "raise SystemExit", "mine.py": "two = 2", "data.txt": "2"}.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "link.txt").symlink_to("/etc/hostname")
+    cells = ("import random, numpy, mine, os\nassert not os.path.exists('link.txt')\n" + F, "def g(x):\n    return mine.two * x")
+    assert points(run(*cells, beside=sorted(tmp_path.iterdir()))) == (3, 1)
+
+
+# -------------------------------------------------------------------------------------------------- wrong and broken: g is honest
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_bad_exercise_costs_only_itself(run, name):
+    source, expected = BROKEN[name]
+    outcome = run(source, G)
+    assert points(outcome) == (0, 1), (outcome.cells, outcome.returned)
+    assert kinds(outcome, "f") <= expected, outcome.returned["f"]
+    assert all(returned.error or not returned.kind for returned in outcome.returned["f"]), "each failure has a sentence"
+
+
+def test_one_group_that_loops_leaves_the_other_its_points(run):
+    assert points(run("def f(x, y):\n    while x.ndim == 0: pass\n    return x * y", G)) == (2, 1)
+
+
+def test_the_killer_is_left_out_and_the_rest_of_the_cells_run_again(run):
+    outcome = run("n = 2", "import os\nos._exit(3)", F, "def g(x):\n    return n * x")
+    assert points(outcome) == (3, 1)
+    assert "status 3" in outcome.cells["cell 2"]
+    assert outcome.stops == 1
+
+
+def test_what_is_missing_says_in_which_cell_it_was(run):
+    outcome = run("1 / 0\n" + F, G)
+    assert "ZeroDivisionError" in outcome.returned["f"][0].error
+    assert "cell 1" in outcome.returned["f"][0].error
+
+
+def test_many_killers_end_the_hand_in_after_a_bounded_time(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "STOPS", 3)
+    outcome = run(*["import os\nos._exit(1)"] * 20, F, G)
+    assert outcome.stops == 4
+    assert "had to be stopped" in outcome.returned["f"][0].error
+
+
+def test_what_is_printed_is_kept_up_to_a_limit(run):
+    assert len(run("while True: print('x' * 1000)", F, G).printed) <= supervisor.PRINTED
+    assert run("print('hello')", F, G).printed == "hello\n"
+
+
+def test_times_are_taken_from_outside(run):
+    slow = """
+import time
+time.perf_counter = time.process_time = time.monotonic = lambda: 0.0
+def f(x, y):
+    n = sum(range(3_000_000))
+    return x * y
+"""
+    outcome = run(slow, G)
+    assert points(outcome) == (3, 1)
+    assert all(0.005 < returned.cpu_s < 1 and returned.wall_s >= 0.005 for returned in outcome.returned["f"])
+    assert all(returned.cpu_s < 0.01 for returned in outcome.returned["g"])
+
+
+# ------------------------------------------------------------------------------------------------------------------- cheating
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_cheating_pays_nothing(run, name):
+    outcome = run(CHEATS[name], G)
+    mine, honest = points(outcome)
+    assert mine == 0, outcome.returned["f"]
+    # Who takes the process apart that all of the hand-in's calls share may lose the others too.
+    assert honest == 1 or name in ("a patched encoder", "a pickle"), outcome.returned["g"]
+
+
+def test_looking_around_is_noted_and_changes_no_points(run):
+    outcome = run(
+        "import sys, gc, ctypes\nsys._getframe(0)\ngc.get_objects()\nctypes.CDLL(None)\n"
+        "try:\n    open('/etc/passwd')\nexcept OSError: pass\n" + F,
+        G,
+    )
+    assert points(outcome) == (3, 1)
+    text = " ".join(outcome.flags)
+    for word in ("frames", "memory", "C library", "/etc/passwd"):
+        assert word in text
+
+
+# -------------------------------------------------------------------------------------------------------------------- hostile
+
+
+@pytest.fixture
+def listener():
+    """A server on this machine; counts who connects."""
+    hits = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        stop = threading.Event()
+
+        def accept():
+            while not stop.is_set():
+                try:
+                    connection, _ = server.accept()
+                except TimeoutError:
+                    continue
+                connection.close()
+                hits.append(1)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield server.getsockname()[1], hits
+        stop.set()
+        thread.join()
+
+
+@needs_lock
+def test_nothing_outside_is_touched(run, tmp_path, listener):
+    port, hits = listener
+    book = tmp_path / "gradebook.db"
+    book.write_text("grades")
+    marker, pid, me = tmp_path / "marker", os.getpid(), os.environ.get("HOME", "/")
+    hostile = f"""
+import os, socket, signal, subprocess, ctypes, time, urllib.request
+def attempt(action):
+    try: action()
+    except BaseException: pass
+libc = ctypes.CDLL(None)
+for action in (
+    lambda: open({str(book)!r}, "w").write("full marks"), lambda: open({str(marker)!r}, "w"), lambda: os.unlink({str(book)!r}),
+    lambda: os.chmod({str(book)!r}, 0), lambda: os.truncate({str(book)!r}, 0), lambda: os.utime({str(book)!r}, (0, 0)),
+    lambda: os.symlink({str(book)!r}, "mine") or open("mine", "w").write("x"), lambda: os.link({str(book)!r}, "hard") or open("hard", "w"),
+    lambda: libc.open({str(marker)!r}.encode(), 0o101, 0o666), lambda: open("../marker", "w"), lambda: open({me!r} + "/.marker", "w"),
+    lambda: socket.create_connection(("127.0.0.1", {port}), 1), lambda: urllib.request.urlopen("http://127.0.0.1:{port}/", timeout=1),
+    lambda: os.kill({pid}, signal.SIGKILL), lambda: os.kill(os.getppid(), signal.SIGKILL), lambda: os.killpg(os.getpgrp(), signal.SIGTERM),
+    lambda: libc.kill({pid}, 9), lambda: libc.syscall(62, {pid}, 9), lambda: libc.ptrace(16, {pid}, 0, 0),
+    lambda: open("/proc/{pid}/mem", "rb").read(1), lambda: open("/proc/{pid}/environ").read(),
+    lambda: subprocess.run(["touch", {str(marker)!r}]), lambda: os.system("touch " + {str(marker)!r}),
+    lambda: os.fork(), lambda: os.forkpty(),
+    lambda: [os.fork() for _ in range(20)], lambda: os.setsid(), lambda: os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 77"], {{}}),
+):
+    attempt(action)
+"""
+    before = threading.active_count()
+    outcome = run(hostile, F, G, least="confined")
+    assert points(outcome) == (3, 1)
+    assert outcome.stops == 0, outcome.cells
+    assert book.read_text() == "grades"
+    assert not marker.exists()
+    assert not (Path(me) / ".marker").exists()
+    assert hits == []
+    assert threading.active_count() == before
+    text = " ".join(outcome.flags)
+    for word in ("program", "network", "signal", "outside its folder"):
+        assert word in text
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+@needs_lock
+@pytest.mark.parametrize("name", ESCAPES)
+def test_nobody_is_left_behind(run, server, name):
+    outcome = run(ESCAPES[name], F, G)
+    assert points(outcome) == (3, 1)
+    assert descendants(server.process.pid) == []
+
+
+@pytest.mark.parametrize("name", ["a daemon", "a program in the background", "threads"])
+def test_nobody_is_left_behind_even_where_forking_cannot_be_forbidden(library, monkeypatch, tmp_path, name):
+    """The server adopts orphans and ends them, at the level "process" too."""
+    broken = tmp_path / "library"
+    shutil.copytree(library, broken, symlinks=True)
+    source = (broken / "untrusted" / "confine.py").read_text()
+    (broken / "untrusted" / "confine.py").write_text(source.replace('    if not sys.platform.startswith("linux"):', "    if True:", 1))
+    server = supervisor.Server(broken, False)
+    try:
+        work = supervisor.Work(
+            [("cell 1", ESCAPES[name]), ("cell 2", F), ("cell 3", G)], [(e, e.cases(np.random.default_rng(5))) for e in (f, g)]
+        )
+        outcome = supervisor.Outcome()
+        supervisor.Run(server, work, outcome, "process").run()
+        assert outcome.level == "process"
+        assert points(outcome) == (3, 1), outcome
+        assert descendants(server.process.pid) == []
+        with pytest.raises(confine.ConfinementError, match='"process" here'):
+            supervisor.Run(server, work, supervisor.Outcome(), "confined").run()
+    finally:
+        server.close()
+
+
+def test_many_files_are_stopped(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "FOLDER_BYTES", 4 << 20)
+    outcome = run("import time\nfor i in range(30):\n    open(str(i), 'wb').write(bytes(1 << 20))\n    time.sleep(0.02)", F, G)
+    assert points(outcome) == (3, 1)
+    assert "files" in outcome.cells["cell 1"]
+
+
+def test_removing_a_folder_changes_nothing_around_it(tmp_path):
+    around = tmp_path / "around"
+    closed = around / "folder" / "a" / "closed"
+    closed.mkdir(parents=True)
+    (closed / "file").write_text("x")
+    (around / "folder" / "link").symlink_to(tmp_path)
+    closed.chmod(0)
+    closed.parent.chmod(0o500)
+    around.chmod(0o755)
+    supervisor._remove(around / "folder")
+    assert list(around.iterdir()) == []
+    supervisor._remove(around / "folder")  # it is not there any more
+    assert stat.S_IMODE(around.stat().st_mode) == 0o755
+    assert tmp_path.is_dir()
+
+
+def test_the_server_survives_its_children(run, server):
+    pid = server.process.pid
+    for source in ("import os\nos._exit(1)", "import ctypes\nctypes.string_at(0)", "while True: pass"):
+        assert points(run(source, F, G)) == (3, 1)
+    assert server.process.pid == pid
+    assert server.process.poll() is None
+
+
+def test_one_hand_in_leaves_nothing_for_the_next(run):
+    run(
+        "import numpy, minigrad, builtins, sys\nnumpy.mine = minigrad.mine = builtins.mine = sys.mine = 1\nopen('left', 'w').write('x')",
+        F,
+        G,
+    )
+    cells = (
+        "import numpy, minigrad, builtins, sys, os\n"
+        "clean = not any(hasattr(m, 'mine') for m in (numpy, minigrad, builtins, sys)) and not os.path.exists('left')",
+        "f = (lambda x, y: x * y) if clean else None",
+        G,
+    )
+    assert points(run(*cells)) == (3, 1)
+
+
+def test_the_process_sees_no_answers_and_no_other_packages(run):
+    look = """
+import sys, os, importlib.util
+assert not any("judge" in m or "sheet" in m or m.startswith("lessons") for m in sys.modules), sys.modules
+for name in ("torch", "pytest", "jax", "scipy"):
+    assert importlib.util.find_spec(name) is None, name
+for folder in sys.path:
+    if os.path.isdir(folder) and "lib/python" not in folder:
+        assert not {"lessons", "judge.py"} & set(os.listdir(folder)), folder
+assert "HOME" in os.environ and not any("SECRET" in k or "TOKEN" in k or "KEY" in k for k in os.environ)
+"""
+    outcome = run(look, F, G)
+    assert outcome.cells == {}
+
+
+def test_the_server_ends_when_the_grader_lets_go_of_it(library):
+    server = supervisor.Server(library, False)
+    pid, base = server.process.pid, server.base
+    start = time.monotonic()
+    server.close()
+    assert time.monotonic() - start < 4
+    assert not base.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    with pytest.raises(confine.ConfinementError):
+        server.command(do="cpu")
+
+
+# -------------------------------------------------------------------------------------------------------------- what is absent
+
+
+@pytest.fixture(scope="module")
+def redacted():
+    names = ("minigrad.sin", "minigrad.Tensor.backward", "minigrad.autograd.grad", "minigrad.func.vjp")
+    folder = redact.make(names)
+    process = supervisor.Server(folder, False)
+    yield process
+    process.close()
+    supervisor._remove(folder)
+
+
+@exercise("h", points={"all": 1}, limit_s=2.0)
+def h(rng):
+    yield Case("all", x=float(rng.normal()))
+
+
+@h.answer
+def _(x):
+    return float(np.cos(x))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_forbidden_is_not_there(redacted, name):
+    work = supervisor.Work([("cell 1", WAYS[name])], [(h, h.cases(1))])
+    outcome = supervisor.Outcome()
+    supervisor.Run(redacted, work, outcome, "process").run()
+    (returned,) = outcome.returned["h"]
+    if name == "gc":  # the server has put the library's objects where the garbage collector does not look
+        assert returned.kind == "raised", returned
+        return
+    assert returned.kind == "forbidden", returned
+    assert "what you are asked to write" in returned.error
+
+
+def test_the_rest_of_the_library_still_works(redacted):
+    work = supervisor.Work(
+        [("cell 1", "import minigrad as mg\ndef h(x):\n    return mg.cos(mg.tensor(x, dtype=mg.float64)).item()")], [(h, h.cases(1))]
+    )
+    outcome = supervisor.Outcome()
+    supervisor.Run(redacted, work, outcome, "process").run()
+    assert outcome.returned["h"][0].kind == "", outcome.returned
+    assert judge(h, h.cases(1), outcome.returned["h"]).points == 1
+
+
+@pytest.mark.parametrize("name", ["minigrad.nothing", "numpy.sin", "minigrad", "minigrad.Tensor.nothing"])
+def test_a_name_that_is_not_there_cannot_be_forbidden(name):
+    with pytest.raises(redact.SheetError, match="forbid"):
+        redact.make((name,))
