@@ -1,8 +1,10 @@
 """The lessons as files, and run from top to bottom in both editions."""
 
+import importlib
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import nbclient
@@ -10,11 +12,11 @@ import nbformat
 import pytest
 
 from lessons.edition import student_file
-from lessons.grading.lesson01 import EXERCISES
+from lessons.exercises.lesson02 import EXERCISES
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "lessons").glob("[0-9]*.ipynb"))
-FIRST = NOTEBOOKS[0]
+NOTEBOOKS = sorted((ROOT / "lessons").glob("*.ipynb"))
+SECOND = ROOT / "lessons" / "02_forward_and_reverse_mode.ipynb"
 
 
 def cells(path: Path, kind: str = "code") -> list[dict]:
@@ -52,19 +54,27 @@ class TestFile:
         assert unmarked == []
 
 
-def test_each_exercise_of_lesson_1_is_asked_and_worth_what_its_cell_says():
+def test_no_two_exercises_of_the_course_share_a_name():
+    """A check knows an exercise by its name alone: of two, one would be judged as the other."""
+    files = sorted((ROOT / "lessons" / "exercises").glob("lesson[0-9]*.py"))
+    names = [name for file in files for name in importlib.import_module(f"lessons.exercises.{file.stem}").EXERCISES]
+    assert len(names) > 20
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_each_exercise_of_lesson_2_is_asked_and_worth_what_its_cell_says():
     asked = {}
-    for cell in cells(FIRST):
+    for cell in cells(SECOND):
         found = re.match(r'(?:check|predict)\("([^"]+)"', "".join(cell["source"]))
         if found:
             asked[found[1]] = cell["metadata"]["nbgrader"]["points"]
-    assert asked == {name: exercise.check().possible for name, exercise in EXERCISES.items()}
+    assert asked == {name: exercise.max_points for name, exercise in EXERCISES.items()}
 
 
 # -------------------------------------------------------------------------------------------------------- top to bottom
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def run(quiet_environment, tmp_path_factory):
     """Executes a notebook and returns it with its outputs. Fails with the error of a cell that fails."""
 
@@ -89,14 +99,32 @@ def run(quiet_environment, tmp_path_factory):
     return execute
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+class TestTopToBottom:
+    def test_the_instructors_edition_passes_every_check(self, path, run):
+        notebook = run(path.read_text(encoding="utf-8"))
+        answers = checks(notebook)
+        assert answers
+        assert [name for name, answer in answers.items() if ": ✓ right" not in answer.splitlines()[0]] == []
+
+    def test_the_students_edition_runs_and_each_check_helps(self, path, run):
+        notebook = run(student_file(path).decode())
+        answers = checks(notebook)
+        assert answers
+        for name, answer in answers.items():
+            assert ": ○ not started" in answer.splitlines()[0], name
+            assert "hint(" in answer, name
+        assert "Traceback" not in json.dumps([c.get("outputs") for c in notebook.cells])
+
+
 @pytest.fixture(scope="module")
 def instructors(run):
-    return run(FIRST.read_text(encoding="utf-8"))
+    return run(SECOND.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def students(run):
-    return run(student_file(FIRST).decode())
+    return run(student_file(SECOND).decode())
 
 
 def text(cell: nbformat.NotebookNode) -> str:

@@ -1,0 +1,54 @@
+"""What lesson 12 hands to the student's side: a long chain of stages, and a look at the memory that it takes. It knows no answers."""
+
+import tracemalloc
+
+import numpy as np
+
+import minigrad as mg
+
+
+class Stage:
+    """One stage of the chain. It counts how often it is run."""
+
+    def __init__(self, counts, number):
+        self.counts, self.number = counts, number
+
+    def __call__(self, x):
+        """A hyperbolic sine or an arctangent, as its number is even or odd; each keeps its input, and neither forgets where it began."""
+        self.counts[self.number] += 1
+        return mg.sinh(x) if self.number % 2 == 0 else mg.atan(x)
+
+
+def plain(stages, x):
+    """One stage after the other, everything kept."""
+    for stage in stages:
+        x = stage(x)
+    return x
+
+
+def looked_at(run, stages, x):
+    """(result, gradient, peak in bytes beyond what was there before) of run(stages, x).sum()."""
+    point = mg.tensor(x, requires_grad=True)
+    tracemalloc.start()
+    try:
+        result = run(stages, point)
+        if result is None:
+            return None
+        result.sum().backward()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    return result.detach(), point.grad, peak
+
+
+def frugal(answers, call, n, length, seed):
+    """frugal(stages, x) on n stages: result, gradient, its peak and the plain one in bytes, and the runs of the stage that ran most."""
+    x, counts = np.random.default_rng(seed).uniform(-1, 1, length), [0] * n
+    stages = [Stage(counts, i) for i in range(n)]
+    usual = looked_at(plain, stages, x)[2]
+    counts[:] = [0] * n
+    found = looked_at(answers[call], stages, x)
+    if found is None:
+        return None
+    result, gradient, peak = found
+    return {"result": result, "gradient": gradient, "peak": peak, "plain": usual, "runs": max(counts)}

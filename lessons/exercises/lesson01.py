@@ -1,0 +1,345 @@
+"""The exercises of lesson 1, as data: difference quotients and their steps, the swell of formulas, a checker of derivatives.
+
+Right answers are not written here: a quotient is held against the function itself, a step against all other steps, a derivative against
+the engine, the size of a formula against SymPy.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+
+from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.judge import shown
+from ..grading.kinds import Number
+from .students_side import FUNCTIONS, of_numbers
+
+EPSILON = sys.float_info.epsilon
+DRIVE = "lessons.exercises.students_side:difference"
+
+
+def _mistake(name: str, say: str, wrong: Callable[..., Any], *others: Callable[..., Any]) -> Misconception:
+    """A mistake as a function of the case's arguments by name; others: the same mistake in other forms."""
+
+    def of(f: Callable[..., Any]) -> Callable[[Case], Any]:
+        return lambda case: f(**case.args)
+
+    return Misconception(name, say, of(wrong), variants=tuple(("", of(f)) for f in others))
+
+
+def _number(got: Any) -> str:
+    """Why this is no finite number; "" if it is one."""
+    if type(got) not in (int, float) and not (isinstance(got, np.ndarray) and got.shape == () and got.dtype.kind in "if"):
+        return "what was returned should be a number."
+    return "" if math.isfinite(float(got)) else "what was returned is not a finite number."
+
+
+# ---------------------------------------------------------------------------------------------------- the difference quotient
+
+
+def _quotients(rng: np.random.Generator) -> Iterator[Case]:
+    for group, names in {"polynomials": ("x²", "x³ + 2x"), "other functions": ("exp(x)", "ln(x)", "√x")}.items():
+        for name in names:
+            yield Case(group, f=name, x=float(rng.uniform(1.5, 3)), h=float(rng.uniform(0.1, 0.5)))
+    yield Case("polynomials", f="x²", x=3.0, h=0.5)
+
+
+def _is_quotient(case: Case, got: Any) -> str:
+    """A straight line through f(x) with this slope must meet f at x + h."""
+    f, x, h = of_numbers(case.args["f"]), case.args["x"], case.args["h"]
+    if problem := _number(got):
+        return problem
+    reached, wanted = f(x) + float(got) * h, f(x + h)
+    right = abs(reached - wanted) <= 1e-9 * max(1.0, abs(wanted))
+    return "" if right else f"the slope {shown(float(got))} is not that of the line through the two points of the curve, at x and at x + h."
+
+
+difference_quotient = Exercise(
+    "difference_quotient",
+    {"polynomials": 1, "other functions": 1},
+    _quotients,
+    drive=DRIVE,
+    title="Exercise difference_quotient",
+    verify=_is_quotient,
+    present=lambda case: f"difference_quotient(f, {case.args['x']:.4g}, {case.args['h']:.4g}) with f(x) = {case.args['f']}",
+    checked="The line through (x, f(x)) with your slope must meet the curve again at x + h.",
+    hints=(
+        "Draw a curve, and on it the two points at x and at x + h. What is the slope of the line through them?",
+        "Slope is rise over run. The run is h. The rise is the difference of the two heights.",
+        "The height at the left point is f(x); the printed formula has something else there.",
+    ),
+    misconceptions=(
+        _mistake("the misprint", "that is still the printed formula.", lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(h)) / h),
+        _mistake("no run", "you forgot to divide by h.", lambda f, x, h: of_numbers(f)(x + h) - of_numbers(f)(x)),
+        _mistake("sign", "the two heights are swapped: right minus left.", lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x + h)) / h),
+        _mistake(
+            "central",
+            "you made a central difference. It is the better one, and comes later; here the points are x and x + h.",
+            lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / (2 * h),
+        ),
+        _mistake(
+            "half",
+            "you divide by 2h, but the points are only h apart.",
+            lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x)) / (2 * h),
+        ),
+        _mistake("backward", "you took the points x − h and x.", lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x - h)) / h),
+    ),
+)
+difference_quotient.accept(_is_quotient)
+
+
+# ----------------------------------------------------------------------------------------------------------------- the step
+
+
+def one_sided_error(h: Any, f: float, f2: float, eps: float) -> Any:
+    """The lesson's estimate: half of f″ times h, and two rounding errors of f, divided by h."""
+    return f2 * h / 2 + 2 * eps * f / h
+
+
+def central_error(h: Any, f: float, f3: float, eps: float) -> Any:
+    """A sixth of f‴ times h², and two rounding errors of f, divided by 2h."""
+    return f3 * h**2 / 6 + eps * f / h
+
+
+ERRORS: dict[str, Callable[..., Any]] = {"best_step": one_sided_error, "best_central_step": central_error}
+
+
+def _steps(rng: np.random.Generator) -> Iterator[Case]:
+    for call, group, third in (("best_step", "one-sided", "f2"), ("best_central_step", "central", "f3")):
+        for eps in (EPSILON, 2.0**-23, 2.0**-10):
+            sizes = {"f": float(10 ** rng.uniform(-2, 2)), third: float(10 ** rng.uniform(-2, 2))}
+            yield Case.of(group, {**sizes, "eps": eps}, call=call)
+
+
+def _is_best(case: Case, got: Any) -> str:
+    """No other step may have an estimate that is smaller by more than five in a hundred."""
+    if problem := _number(got):
+        return problem
+    if float(got) <= 0:
+        return "a step should be a positive number."
+    error = ERRORS[case.call]
+    least = error(10 ** np.linspace(-25, 10, 7001), **case.args).min()
+    ratio = error(float(got), **case.args) / least
+    return "" if ratio <= 1.05 else f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with the best one."
+
+
+best_step = Exercise(
+    "best_step",
+    {"one-sided": 1, "central": 2},
+    _steps,
+    answers=("best_step", "best_central_step"),
+    title="Exercise best_step",
+    verify=_is_best,
+    checked="Your step is held against seven thousand others; no derivative is needed for that.",
+    hints=(
+        "One part of the error grows with h, the other shrinks. The sum is smallest where its derivative by h is zero.",
+        "One-sided: the derivative is f2/2 − 2·eps·f/h². Central: f3·h/3 − eps·f/h².",
+        "One-sided: h² = 4·eps·f/f2. Central: h³ = 3·eps·f/f3.",
+    ),
+    misconceptions=(
+        _mistake("epsilon itself", "you took eps itself: at such a step all digits are lost.", lambda f, eps, f2=0.0, f3=0.0: eps),
+        _mistake(
+            "no root",
+            "you forgot the root: the equation gives a power of h.",
+            lambda f, eps, f2=0.0, f3=0.0: 4 * eps * f / f2 if f2 else 3 * eps * f / f3,
+        ),
+        _mistake(
+            "square root for both",
+            "for the central difference the equation has h³, so a cube root is to be taken.",
+            lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps * f / f2) if f2 else math.sqrt(3 * eps * f / f3),
+        ),
+        _mistake(
+            "upside down",
+            "the quotient is upside down: a strongly curved function wants a smaller step, a large one a larger.",
+            lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps * f2 / f) if f2 else (3 * eps * f3 / f) ** (1 / 3),
+        ),
+        _mistake(
+            "forgets the function's sizes",
+            "your step depends on eps alone; the sizes of the function and of its derivative matter too.",
+            lambda f, eps, f2=0.0, f3=0.0: math.sqrt(eps) if f2 else eps ** (1 / 3),
+            lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps) if f2 else (3 * eps) ** (1 / 3),
+        ),
+    ),
+)
+best_step.accept(_is_best)
+
+
+# --------------------------------------------------------------------------------------------------------------- the checker
+
+ACCURACY = {"x of moderate size": 5e-9, "large and small x": 1e-6, "x = 0": 1e-6}
+"""The relative errors that are allowed. The first is out of reach of one-sided differences."""
+
+
+def _points(rng: np.random.Generator) -> Iterator[Case]:
+    for name in ("exp(x)", "sin(x)", "x³ + 2x", "ln(x)", "ln(1 + exp(x))"):
+        yield Case("x of moderate size", f=name, x=float(rng.uniform(0.3, 1.2)))
+    yield Case("x of moderate size", f="exp(x)", x=-float(rng.uniform(0.3, 1.2)))
+    for name in ("ln(x)", "√x", "1/x"):
+        yield Case("large and small x", f=name, x=float(10 ** rng.uniform(6, 8)))
+        yield Case("large and small x", f=name, x=float(10 ** rng.uniform(-8, -6)))
+    yield Case("large and small x", f="1/x", x=-float(10 ** rng.uniform(6, 8)))
+    for name in ("exp(x)", "sin(x)", "x³ + 2x"):
+        yield Case("x = 0", f=name, x=0.0)
+
+
+def _is_derivative(case: Case, got: Any) -> str:
+    """The engine says what the derivative is."""
+    if problem := _number(got):
+        return problem
+    right = mg.func.grad(lambda x: FUNCTIONS[case.args["f"]](x, mg))(mg.tensor(case.args["x"], dtype=mg.float64)).item()
+    off = abs(float(got) - right) / abs(right)
+    at = f"f(x) = {case.args['f']} at x = {shown(case.args['x'])}"
+    allowed = ACCURACY[case.group]
+    return "" if off <= allowed else f"for {at} the relative error is {off:.1g}, and {allowed:g} is allowed."
+
+
+def _central(h: Callable[[float], float]) -> Callable[..., float]:
+    return lambda f, x: (of_numbers(f)(x + h(x)) - of_numbers(f)(x - h(x))) / (2 * h(x))
+
+
+def _one_sided(h: Callable[[float], float]) -> Callable[..., float]:
+    return lambda f, x: (of_numbers(f)(x + h(x)) - of_numbers(f)(x)) / h(x)
+
+
+def _constant(h: float) -> Callable[[float], float]:
+    return lambda x: h
+
+
+central_difference = Exercise(
+    "central_difference",
+    {"x of moderate size": 2, "large and small x": 1, "x = 0": 1},
+    _points,
+    drive=DRIVE,
+    forbid=(DERIVATIVES,),
+    title="Exercise central_difference",
+    verify=_is_derivative,
+    present=lambda case: f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}",
+    checked="Your numbers are held against automatic differentiation.",
+    hints=(
+        "Evaluate f on both sides of x, at equal distances. How far apart are the two points?",
+        "With f and f‴ of size 1 the best step is near 10⁻⁵. A large x wants a larger step, and a small x a smaller one: the same "
+        "fraction of x.",
+        "h = 1e-5 * abs(x) serves everywhere except at x = 0, where it would be zero; there take 1e-5.",
+    ),
+    misconceptions=(
+        _mistake(
+            "one-sided",
+            "you used one side only: its error shrinks with h, that of the central difference with h².",
+            _one_sided(_constant(1e-5)),
+            *(_one_sided(_constant(h)) for h in (1e-4, 1e-6, 1e-7, 1e-8)),
+            *(_one_sided(lambda x, h=h: h * (abs(x) or 1.0)) for h in (1e-5, 1e-6, 1e-7, 1e-8)),
+        ),
+        _mistake(
+            "one step for all",
+            "your step is the same for all x: at 10⁷ it is lost in the rounding of x, and near 0 it leaps over everything.",
+            _central(_constant(1e-5)),
+            *(_central(_constant(h)) for h in (1e-4, 1e-6, 1e-7, 1e-8)),
+        ),
+        _mistake(
+            "run of h", "the two points are 2h apart: divide by 2h.", lambda f, x: 2 * _central(lambda x: 1e-5 * abs(x) or 1e-5)(f, x)
+        ),
+        _mistake(
+            "too small a step",
+            "your step is so small that rounding eats the digits.",
+            _central(_constant(1e-12)),
+            _central(_constant(1e-14)),
+        ),
+        _mistake(
+            "too large a step",
+            "your step is so large that the curve bends in between.",
+            _central(_constant(1e-2)),
+            _central(_constant(0.1)),
+        ),
+    ),
+)
+central_difference.accept(_is_derivative)
+
+
+# ----------------------------------------------------------------------------------------------------------- the predictions
+
+
+@cache
+def nodes_of_derivative(depth: int, order: int = 1) -> float:
+    """The nodes of SymPy's derivative by w1 of soft ReLU nested so deep, written out as a tree; order 0: of the function itself."""
+    import sympy as sp
+
+    h = sp.Symbol("x", real=True)
+    for k in range(1, depth + 1):
+        w, b = sp.symbols(f"w{k} b{k}", real=True)
+        h = sp.log(1 + sp.exp(w * h + b))
+    return float(sum(1 for _ in sp.preorder_traversal(sp.diff(h, sp.Symbol("w1", real=True), order))))
+
+
+def _digits() -> float:
+    """The digits that are left at the best step, where f, f′ and f″ have the size 1."""
+    return float(-np.log10(one_sided_error(10 ** np.linspace(-16, 0, 2000), 1.0, 1.0, EPSILON).min()))
+
+
+_ALL: tuple[Exercise, ...] = (
+    difference_quotient,
+    Number(
+        "digits",
+        "Prediction: the right digits of a one-sided difference, at best",
+        variable="digits_at_best",
+        answer=_digits,
+        because="At the best step about half of the digits are right: 7 or 8 of the 16.",
+        slips=(
+            ("Each value of f has 16 digits. But the first ones are equal, and go away in the difference.", lambda: 16.0),
+            ("Not that bad: some step is neither too large nor too small.", lambda: 0.0),
+            ("A central difference gets that far; the one-sided one does not.", lambda: 11.0),
+        ),
+        hints=(
+            "If h is 10⁻⁸, in how many digits do f(x) and f(x + h) agree, so that they go away in the difference?",
+            "The error from the curve's bend is about h, that from rounding about 10⁻¹⁶/h. Try h = 10⁻⁴, 10⁻⁸, 10⁻¹².",
+            "At h = 10⁻⁸ both errors are about 10⁻⁸.",
+        ),
+        tolerance=0.2,
+    ),
+    best_step,
+    Number(
+        "evaluations",
+        "Prediction: evaluations of f for 1000 derivatives",
+        variable="evaluations",
+        answer=lambda: float(1000 + 1),
+        because="One at the point itself, and one with each input moved in turn.",
+        slips=(
+            ("Almost: the value at the point itself, f(x), is needed too. Once is enough.", lambda: 1000.0),
+            ("f(x) is the same in all quotients, so it is computed once. (Central differences would take 2000.)", lambda: 2000.0),
+            ("All inputs cannot be moved at once: then you would see the sum of their influences.", lambda: 2.0),
+        ),
+        hints=("Which values of f does the quotient for the first input need? And which new ones that for the second?",),
+        tolerance=1e-9,
+    ),
+    Number(
+        "swell",
+        "Prediction: the nodes of the derivative at depth 8",
+        variable="nodes_at_depth_8",
+        answer=lambda: nodes_of_derivative(8),
+        because="Twice the depth, between three and four times the nodes: the derivative is a product with a factor for each layer, and "
+        "each factor holds all the layers below it.",
+        slips=(
+            ("That is the size of f itself at depth 8.", lambda: nodes_of_derivative(8, 0)),
+            (
+                "That would be so if each layer added the same number of nodes. Look how the length of a factor grows with its layer.",
+                lambda: 2 * nodes_of_derivative(4),
+            ),
+            ("Not as bad as that: it is a power of the depth, not an exponential.", lambda: 16 * nodes_of_derivative(4)),
+        ),
+        hints=(
+            "The chain rule gives a product with one factor for each layer. How long is the factor of layer k?",
+            "Layer k's factor contains the formula of all layers below, so its length is proportional to k. Add up 1 + 2 + … + 8.",
+            "1 + … + 8 = 36, and 1 + … + 4 = 10. The factor is a little smaller, because of what does not grow.",
+        ),
+        tolerance=0.2,
+    ),
+    central_difference,
+)
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}

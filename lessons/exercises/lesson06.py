@@ -1,0 +1,416 @@
+"""The exercises of lesson 6, as data: a tour of minigrad.autograd, with the example functions of PyTorch's page on torch.autograd.
+
+Right answers are not written here: they are computed by the engine when a check runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.autograd.functional import hessian, jacobian, jvp, vhp
+
+from ..grading.exercise import Case, Exercise, Misconception, exercise
+from ..grading.judge import as_plain, same
+from ..grading.kinds import Jvp, Number, Vjp
+from .drive06 import FUNCTIONS
+
+# Not annotated, because students see them in the notebook like this.
+
+
+def exp_reducer(x):
+    return x.exp().sum(dim=1)
+
+
+def adder(x, y):
+    return 2 * x + 3 * y
+
+
+def pow_adder_reducer(x, y):
+    return (2 * x.pow(2) + 3 * y.pow(2)).sum()
+
+
+def pair() -> tuple[Any, Any]:
+    """Any two vectors of two numbers."""
+    return mg.tensor([0.3, 0.8]), mg.tensor([0.5, 0.1])
+
+
+def _rows(rng: np.random.Generator, *shape: int) -> list[np.ndarray]:
+    return [np.asarray(rng.uniform(-1.5, 1.5, size=shape))]
+
+
+ROWS: dict[str, list[Any]] = {
+    "values": [lambda rng: _rows(rng, 2, 2), lambda rng: _rows(rng, 2, 3), lambda rng: _rows(rng, 3, 2)],
+    "shapes": [lambda rng: _rows(rng, 1, 4), lambda rng: _rows(rng, 4, 1), lambda rng: _rows(rng, 0, 3)],
+}
+
+
+# ------------------------------------------------------------------------------------------------------- zeros, None or error
+
+
+def first(x, y):
+    return 2 * x
+
+
+def _verdict(run: Callable[[], Any]) -> str:
+    try:
+        answer = run()
+    except mg.AutogradError:
+        return "error"
+    return "None" if answer is None else "zeros" if not answer.any() else "other"
+
+
+def verdicts() -> dict[str, str]:
+    """What the engine does in each of the five calls, about y (or, for the Hessian, about x)."""
+    x, y = (t.requires_grad_() for t in pair())
+    calls: dict[str, Callable[[], Any]] = {
+        "a": lambda: jacobian(first, (x, y))[1],
+        "b": lambda: jacobian(first, (x, y), strict=True)[1],
+        "c": lambda: mg.autograd.grad(first(x, y).sum(), (x, y))[1],
+        "d": lambda: mg.autograd.grad(first(x, y).sum(), (x, y), allow_unused=True)[1],
+        "e": lambda: hessian(lambda x: (3 * x).sum(), x),
+    }
+    return {name: _verdict(call) for name, call in calls.items()}
+
+
+WORDS = ("zeros", "None", "error")
+
+
+def _about_verdict(case: Case, got: Any) -> str:
+    row = case.args["row"]
+    if type(got) is not dict:
+        return "`verdicts` should be a dictionary from the letters a to e to words."
+    if row not in got:
+        return f"row {row} has no word yet."
+    if got[row] not in WORDS:
+        return f"row {row} should be one of {', '.join(WORDS)}."
+    return "" if got[row] == verdicts()[row] else f"row {row} is not {got[row]!r}."
+
+
+@exercise(
+    "verdicts",
+    points={"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "e": 1},
+    is_value=True,
+    verify=_about_verdict,
+    title="Exercise 2 · zeros, None or an error",
+    hints=(
+        "What is the derivative of 2x by y, as mathematics? And of which of the five calls can you say that it answers just that?",
+        "`strict=True` asks to be told. `grad` assumes that an input without influence is a slip, unless you say that it may be unused.",
+        "The gradient of a sum of 3x is 3 everywhere, whatever x is. How does that change when x changes?",
+    ),
+    checked="Each row is held against what the engine does.",
+    misconceptions=(
+        Misconception(
+            "None for a matrix",
+            "`jacobian` and `hessian` return None where nothing depends on an input. They return zeros, the right number.",
+            lambda case: verdicts() | {"a": "None", "e": "None"},
+        ),
+        Misconception(
+            "allow_unused gives zeros",
+            "`allow_unused=True` makes zeros. It gives None, so that you can tell “no influence at all” from a zero.",
+            lambda case: verdicts() | {"d": "zeros"},
+        ),
+        Misconception(
+            "grad is forgiving",
+            "`grad` overlooks an input that is not used. Without `allow_unused` it raises an error.",
+            lambda case: verdicts() | {"c": "None"},
+        ),
+    ),
+)
+def told(rng: np.random.Generator) -> Iterator[Case]:
+    for row in "abcde":
+        yield Case(row, row=row)
+
+
+told.accept(_about_verdict)
+
+
+# ------------------------------------------------------------------------------------------------------------ Hessian times v
+
+
+def _gradient(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
+    return np.asarray(as_plain(mg.func.grad(f)(mg.tensor(x))))
+
+
+def _by_differences(which: str, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """How the gradient changes along v: central differences of one backward pass, so that no second one is trusted."""
+    f, h = FUNCTIONS[which], 1e-5
+    return np.asarray((_gradient(f, x + h * v) - _gradient(f, x - h * v)) / (2 * h))
+
+
+def _hessian(which: str, x: np.ndarray) -> np.ndarray:
+    return np.asarray(as_plain(hessian(FUNCTIONS[which], mg.tensor(x))))
+
+
+@exercise(
+    "hessian_times",
+    points={"functions": 2, "linear in v": 1},
+    drive="lessons.exercises.drive06:hessian_times",
+    forbid=tuple(f"minigrad.autograd.functional.{name}" for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")),
+    verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `hessian_times` returned"),
+    title="Exercise 3 · Hessian times v",
+    hints=(
+        "The Hessian is the Jacobian of the gradient. So you need the gradient, in such a form that it can be differentiated once more.",
+        "The first `grad` gets `create_graph=True`. The second one differentiates its result by x; what does `grad_outputs` do there?",
+        "`(slope,) = mg.autograd.grad(f(x), x, create_graph=True)`, and then `mg.autograd.grad(slope, x, grad_outputs=v)`.",
+    ),
+    checked="They are held against central differences of the gradient.",
+    misconceptions=(
+        Misconception(
+            "forgets v",
+            "v is left out: you have the Hessian times ones.",
+            lambda case: _hessian(case.args["which"], case.args["x"]).sum(axis=1),
+        ),
+        Misconception(
+            "gradient times v",
+            "you return the gradient times v; it must be differentiated once more.",
+            lambda case: _gradient(FUNCTIONS[case.args["which"]], case.args["x"]) * case.args["v"],
+        ),
+        Misconception(
+            "gradient only",
+            "you return the gradient, the first derivative.",
+            lambda case: _gradient(FUNCTIONS[case.args["which"]], case.args["x"]),
+        ),
+        Misconception(
+            "diagonal only",
+            "you use the Hessian's diagonal alone, as if no number had an influence on another one's slope.",
+            lambda case: np.diag(_hessian(case.args["which"], case.args["x"])) * case.args["v"],
+        ),
+    ),
+)
+def hessian_times(rng: np.random.Generator) -> Iterator[Case]:
+    for which in FUNCTIONS:
+        yield Case("functions", which=which, x=np.asarray(rng.uniform(0.5, 1.5, size=3)), v=np.asarray(rng.uniform(-2, 2, size=3)))
+    x, v = np.asarray(rng.uniform(0.5, 1.5, size=3)), np.asarray(rng.uniform(0.5, 2, size=3))
+    for factor in (0.0, 1.0, -3.0):
+        yield Case("linear in v", which="x.prod()", x=x, v=factor * v)
+
+
+@hessian_times.answer
+def _(which: str, x: np.ndarray, v: np.ndarray) -> Any:
+    return vhp(FUNCTIONS[which], mg.tensor(x), mg.tensor(v))[1]
+
+
+# ------------------------------------------------------------------------------------------------------------------- Sigmoid
+
+
+def _sigmoid_parts(part: str, x: np.ndarray, g: np.ndarray) -> Any:
+    point = mg.tensor(x, requires_grad=True)
+    y = mg.sigmoid(point)
+    if part == "value":
+        return y.detach()
+    (gradient,) = mg.autograd.grad(y, point, mg.tensor(g), create_graph=True)
+    return gradient.detach() if part == "gradient" else mg.autograd.grad(gradient.sum(), point)[0]
+
+
+def _sigmoid_by_differences(part: str, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    def s(x: np.ndarray) -> np.ndarray:
+        return np.asarray(1 / (1 + np.exp(-x)))
+
+    h = {"value": 0.0, "gradient": 1e-5, "again": 1e-3}[part]
+    if part == "value":
+        return s(x)
+    return g * (s(x + h) - s(x - h)) / (2 * h) if part == "gradient" else g * (s(x + h) - 2 * s(x) + s(x - h)) / h**2
+
+
+def _slip(name: str, say: str, rule: Callable[[Any, Any], Any]) -> Misconception:
+    """A wrong rule: rule(s, g), s being the sigmoid's value. Differentiated again, it serves for its own s as well."""
+
+    def value(case: Case) -> Any:
+        s = mg.sigmoid(mg.tensor(case.args["x"])).requires_grad_()
+        g = mg.tensor(case.args["g"])
+        found = rule(s, g)
+        if case.args["part"] == "again":
+            (by_s,) = mg.autograd.grad(found.sum(), s, allow_unused=True) if found.requires_grad else (None,)
+            return None if by_s is None else rule(s.detach(), by_s)
+        return (s if case.args["part"] == "value" else found).detach()
+
+    return Misconception(name, say, value)
+
+
+PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradient of the gradient"}
+
+
+@exercise(
+    "sigmoid_function",
+    points={"value": 1, "gradient": 2, "differentiated again": 1},
+    answers=("Sigmoid",),
+    drive="lessons.exercises.drive06:own_function",
+    forbid=("minigrad.sigmoid", "minigrad.functions.sigmoid", "minigrad.Tensor.sigmoid"),
+    verify=lambda case, got: same(_sigmoid_by_differences(**case.args), got, 1e-5, 1e-5, PARTS[case.args["part"]] + " of `Sigmoid`"),
+    title="Exercise 4 · An operation of your own",
+    hints=(
+        "`forward` computes 1 / (1 + e^(−x)) with `x`, a tensor, and keeps what `backward` will want.",
+        "With s for the result, the derivative of the sigmoid is s · (1 − s). So it is the result that is worth keeping.",
+        "`backward` gets the adjoint `g` of the result: `(s,) = ctx.saved_tensors`, then `return g * s * (1 - s)`.",
+    ),
+    misconceptions=(
+        _slip("forgets the incoming adjoint", "`backward` leaves out `g`: multiply by it.", lambda s, g: s * (1 - s)),
+        _slip("forgets the local derivative", "`backward` passes `g` on unchanged.", lambda s, g: g),
+        _slip(
+            "as for exp",
+            "`backward` multiplies by s, as the rule of exp does; here it is s · (1 − s).",
+            lambda s, g: g * s,
+        ),
+        _slip("sign", "the sign of the gradient is turned round.", lambda s, g: -g * s * (1 - s)),
+    ),
+)
+def sigmoid_function(rng: np.random.Generator) -> Iterator[Case]:
+    for group, part in (("value", "value"), ("gradient", "gradient"), ("differentiated again", "again")):
+        for shape in ((4,), (2, 3), ()):
+            yield Case(group, part=part, x=np.asarray(rng.uniform(-3, 3, size=shape)), g=np.asarray(rng.uniform(0.5, 2, size=shape)))
+
+
+sigmoid_function.answer(_sigmoid_parts, call="Sigmoid")
+
+
+# ---------------------------------------------------------------------------------------------------------------- predictions
+
+
+def _squared_twice() -> float:
+    x = mg.tensor(3.0, requires_grad=True)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    return float(x.grad)
+
+
+def _hooked() -> float:
+    x = mg.tensor(2.0, requires_grad=True)
+    a = 3 * x
+    a.register_hook(lambda g: g / 2)
+    (a * a).backward()
+    return float(x.grad)
+
+
+_ALL: tuple[Exercise, ...] = (
+    Number(
+        "jacobian-zeros",
+        "Prediction: the zeros in the Jacobian of exp_reducer",
+        variable="zeros",
+        answer=lambda: float((jacobian(exp_reducer, mg.ones(2, 2)) == 0).sum()),
+        because="Each of the two results hears of one row of x, and not of the other: 2 times 2 entries are zero.",
+        slips=(
+            ("That is how many entries there are in all. Half of them are not zero.", lambda: 8.0),
+            ("That is the number of zeros of one result. There are two results.", lambda: 2.0),
+            ("Result 0 is made of row 0 of x alone. So what is its derivative by a number in row 1?", lambda: 0.0),
+        ),
+        hints=(
+            "How many numbers has the Jacobian in all?",
+            "By which numbers of x can you differentiate the sum of row 0 without getting 0?",
+        ),
+        tolerance=1e-9,
+    ),
+    Number(
+        "adder-sum",
+        "Prediction: the sum of all entries of adder's two Jacobians",
+        variable="sum_of_entries",
+        answer=lambda: float(sum(j.sum() for j in jacobian(adder, pair()))),
+        because="Two times the identity has 2 + 2 on its diagonal, three times the identity 3 + 3.",
+        slips=(
+            ("Each Jacobian is a 2 × 2 matrix. Which of its four entries are not zero?", lambda: 5.0),
+            ("Result 0 is 2 · x[0] + 3 · y[0]; it knows nothing of x[1]. So not all entries are 2 (or 3).", lambda: 20.0),
+            ("That is the Jacobian by x alone.", lambda: 4.0),
+            ("That is the Jacobian by y alone.", lambda: 6.0),
+        ),
+        hints=("Write down result 0 and result 1 as formulas.", "The Jacobian by x is 2 on the diagonal and 0 beside it."),
+        tolerance=1e-9,
+    ),
+    Number(
+        "jvp-adder",
+        "Prediction: the first number of adder's Jacobian-vector product",
+        variable="first_number",
+        answer=lambda: float(jvp(adder, pair(), (mg.ones(2), mg.ones(2)))[1][0]),
+        because="x[0] and y[0] both move with speed one: 2 · 1 + 3 · 1.",
+        slips=(
+            ("y moves too: the vector has ones for both inputs.", lambda: 2.0),
+            ("x moves too: the vector has ones for both inputs.", lambda: 3.0),
+            ("That is the sum over both results; only the first one is asked for.", lambda: 10.0),
+        ),
+        hints=("Forward mode: how fast does 2 · x[0] + 3 · y[0] move when x[0] and y[0] both move with speed one?",),
+        tolerance=1e-9,
+    ),
+    Vjp(
+        "exp_reducer_vjp",
+        exp_reducer,
+        draws=ROWS,
+        points={"values": 1, "shapes": 1},
+        title="Exercise 1, first half · exp_reducer backward",
+        hints=(
+            "g has one number for each row of x, and the result has the shape of x.",
+            "The adjoint of row i of x is g[i] times the derivative of each entry: spread g over the columns.",
+            "`g[:, None] * np.exp(x)`: the None makes a column out of g, which broadcasting spreads.",
+        ),
+    ),
+    Jvp(
+        "exp_reducer_jvp",
+        exp_reducer,
+        draws=ROWS,
+        points={"values": 1, "shapes": 1},
+        title="Exercise 1, second half · exp_reducer forward",
+        hints=(
+            "dx has the shape of x, and the result has one number for each row.",
+            "Each entry of x moves its own exponential; the sum of a row moves by the sum of these.",
+            "`(np.exp(x) * dx).sum(axis=1)`",
+        ),
+    ),
+    told,
+    Number(
+        "vhp-second",
+        "Prediction: the product of (0, 1) with the Hessian of pow_adder_reducer",
+        variable="number_for_y",
+        answer=lambda: float(vhp(pow_adder_reducer, pair(), (mg.zeros(2), mg.ones(2)))[1][1][0]),
+        because="The second derivative of 3y² is 6. For x we get 0: x has no part in v, and no second derivative mixes x with y.",
+        slips=(
+            ("That is the second derivative by x. In v only y's part is not zero.", lambda: 4.0),
+            ("The derivative of 3y² is 6y. Now differentiate that.", lambda: 3.0),
+            ("x has no part in v, so its 4 does not count.", lambda: 10.0),
+        ),
+        hints=("Which blocks of the Hessian does v = (0, 1) pick out?", "Differentiate 3y² twice."),
+        tolerance=1e-9,
+    ),
+    hessian_times,
+    Number(
+        "twice",
+        "Prediction: x.grad after the second backward()",
+        variable="grad_after_two",
+        answer=_squared_twice,
+        because="The second call has added another 6 to the 6 of the first.",
+        slips=(
+            ("That is what one call leaves. The second one adds to it.", lambda: 6.0),
+            ("backward() does not differentiate the gradient. It computes the same 6 again, and then?", lambda: 2.0),
+            ("Nothing is multiplied by the old gradient: contributions are added.", lambda: 36.0),
+        ),
+        hints=("What does one call leave in x.grad?", "`.grad` is accumulated: what does the second call do with what it finds there?"),
+        tolerance=1e-9,
+    ),
+    Number(
+        "halving-hook",
+        "Prediction: x.grad with a hook on the way",
+        variable="grad_with_hook",
+        answer=_hooked,
+        because="∂y/∂a = 2a = 12 arrives at a, the hook makes 6 of it, and ∂a/∂x = 3 makes 18.",
+        slips=(
+            ("That is without the hook. What a hook returns takes the place of the adjoint.", lambda: 36.0),
+            ("That is the adjoint of a after the hook. It still has to pass a = 3x.", lambda: 6.0),
+            ("That is the adjoint of a before the hook.", lambda: 12.0),
+            ("The hook halves the adjoint once, not twice.", lambda: 9.0),
+        ),
+        hints=("First without the hook: which adjoint arrives at a?", "The hook halves it. Then go on from a to x."),
+        tolerance=1e-9,
+    ),
+    sigmoid_function,
+)
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+
+EXERCISES["exp_reducer_vjp"].misconceptions += (
+    Misconception(
+        "spread along the wrong axis",
+        "g is spread over the rows, as NumPy does by itself. It has a number for each row: make a column of it.",
+        lambda case: case.args["g"] * np.exp(case.args["x"]),
+    ),
+)

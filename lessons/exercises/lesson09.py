@@ -1,0 +1,225 @@
+"""The exercises of lesson 9, as data: what `backward` yields, two pull rules, a step of gradient descent, a training loop by operations.
+
+Right answers are not written here: they are computed by the engine when a check runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import autograd
+
+from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.judge import same
+from ..grading.kinds import Number, Optimiser, Trains, Vjp
+from ..grading.kinds.rule import Draw, pulled, vjp_by_differences
+
+RATE = 0.05
+
+
+def one_hot(labels: Any) -> np.ndarray:
+    """A row for each label, with a one in the place that the label names."""
+    return np.eye(2, dtype=np.float32)[labels]
+
+
+def _pairs(switch: str) -> float:
+    """How many pairs `backward` yields for the lesson's network after a switch was turned."""
+    made = lambda *shape: mg.Tensor(data=np.full(shape, 0.3, dtype=np.float32), requires_grad=True, stores_grad=True)
+    x = mg.Tensor(data=np.array([[0.5, 1.0], [-1.0, 0.25]], dtype=np.float32))
+    target = mg.Tensor(data=one_hot([0, 1]))
+    w0, b0, w1, b1 = made(2, 3), made(1, 3), made(3, 2), made(1, 2)
+    if switch == "frozen":
+        w0.requires_grad = b0.requires_grad = False
+    h = autograd.relu(autograd.add_bias(autograd.matmul(x, w0), b0))
+    if switch == "feature":
+        h.stores_grad = True
+    loss = autograd.softmax_cross_entropy(autograd.add_bias(autograd.matmul(h, w1), b1), target)
+    return float(len(list(autograd.backward(loss))))
+
+
+PREDICTIONS = (
+    Number(
+        "pairs",
+        "Prediction: the pairs that backward yields",
+        variable="number_of_pairs",
+        answer=lambda: _pairs(""),
+        because="w0, b0, w1 and b1: they alone store a gradient. h has one too, but it is only passed through.",
+        slips=(
+            ("The intermediate results have gradients as well, but they do not store them.", lambda: 5.0),
+            ("The inputs and the targets are data: nobody asked for their gradients.", lambda: 6.0),
+            ("Each layer has two parameters: a weight matrix and a bias.", lambda: 2.0),
+        ),
+        hints=("A pair is yielded for a tensor with stores_grad. Which tensors were made with it?",),
+        tolerance=1e-9,
+    ),
+    Number(
+        "pairs-feature",
+        "Prediction: the pairs after h.stores_grad = True",
+        variable="pairs_with_h",
+        answer=lambda: _pairs("feature"),
+        because="The four parameters as before, and now h as well.",
+        slips=(("The parameters are still there; h comes in addition.", lambda: 1.0), ("One more than before: h itself.", lambda: 4.0)),
+        hints=("The switch adds one tensor to those that store a gradient.",),
+        tolerance=1e-9,
+    ),
+    Number(
+        "pairs-frozen",
+        "Prediction: the pairs after w0 and b0 were frozen",
+        variable="pairs_when_frozen",
+        answer=lambda: _pairs("frozen"),
+        because="w1 and b1 are left. The sweep ends at the second layer: nothing below it requires a gradient.",
+        slips=(
+            ("A tensor that requires no gradient cannot store one.", lambda: 4.0),
+            ("Both parameters of the first layer are frozen.", lambda: 3.0),
+            ("The second layer is still there, with two parameters.", lambda: 0.0),
+        ),
+        hints=("If stores_grad is True then requires_grad is True. What follows when requires_grad becomes False?",),
+        tolerance=1e-9,
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------------- pull rules
+
+
+def _apart(*shape: int) -> Draw:
+    """Values away from 0, where relu has no derivative."""
+    return lambda rng: [np.asarray(rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))]
+
+
+_RELU = Vjp(
+    "pull_relu",
+    mg.relu,
+    draws={"values": [_apart(6), _apart(6)], "shapes": [_apart(), _apart(2, 3), _apart(0)], "linear": [_apart(4)]},
+    points={"values": 1, "shapes": 1, "linear in g": 1},
+    hints=(
+        "Where x is positive relu lets it pass: slope 1. Where x is negative the result is 0, whatever x does: slope 0.",
+        "`x > 0` is an array of True and False; multiplied, they count as 1 and 0.",
+        "The cotangent of x is g · (x > 0).",
+    ),
+)
+PULL_RELU = replace(
+    _RELU,
+    misconceptions=(
+        # At a result of relu the slope is that at its input: to take it there is no mistake here.
+        *(m for m in _RELU.misconceptions if m.name != "derivative at the output"),
+        Misconception(
+            "relu of the adjoint",
+            "you applied relu to `g`. Whether something passes is decided by x, not by g.",
+            lambda case: np.maximum(case.args["g"], 0.0),
+        ),
+    ),
+)
+
+
+def _cross_entropy(target: np.ndarray) -> Any:
+    return lambda scores: mg.nn.functional.cross_entropy(scores, mg.tensor(target))
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    grown = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+
+
+def _score_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for group, shape, g in (
+        ("one example", (1, 2), 1.0),
+        ("one example", (1, 4), 1.0),
+        ("batches", (5, 2), 1.0),
+        ("batches", (3, 3), 1.0),
+        ("any adjoint", (4, 2), -2.5),
+        ("any adjoint", (4, 2), 0.0),
+        ("large scores", (3, 2), 1.0),
+    ):
+        scores = np.asarray(rng.uniform(-2, 2, size=shape)) + (1000.0 if group == "large scores" else 0.0)
+        target = np.eye(shape[1])[rng.integers(0, shape[1], size=shape[0])]
+        yield Case(group, scores=scores, target=target, g=g)
+
+
+def _scored(say: str, name: str, wrong: Any) -> Misconception:
+    return Misconception(name, say, lambda case: wrong(*case.args.values()))
+
+
+PULL_CROSS_ENTROPY = Exercise(
+    "pull_cross_entropy",
+    {"one example": 1, "batches": 1, "any adjoint": 1, "large scores": 1},
+    _score_cases,
+    title="Exercise pull_cross_entropy",
+    forbid=(DERIVATIVES,),
+    hints=(
+        "For one example the loss is −s_t + ln Σⱼ e^{sⱼ}, with t the right class. Differentiate that by s_t, and by another s_j.",
+        "The derivative of ln Σ e^{sⱼ} by sⱼ is e^{sⱼ} / Σ e^{sⱼ}: the softmax. Subtract 1 at the right class: that is where target is 1.",
+        "For a batch of n it is g · (softmax − target) / n. Subtract each row's maximum before np.exp: it cancels, and nothing overflows.",
+    ),
+    verify=lambda case, got: same(
+        vjp_by_differences(_cross_entropy(case.args["target"]), [case.args["scores"]], case.args["g"])[0],
+        got, 1e-4, 1e-6, "what `pull_cross_entropy` returned",
+    ),
+    misconceptions=(
+        _scored("the mean over the batch is forgotten: divide by the number of examples.", "mean over the batch",
+                lambda s, t, g: g * (_softmax(s) - t)),
+        _scored("you left out `g`: multiply by it.", "forgets the incoming adjoint", lambda s, t, g: (_softmax(s) - t) / len(s)),
+        _scored("the sign is turned round.", "sign", lambda s, t, g: g * (t - _softmax(s)) / len(s)),
+        _scored("the target is missing: subtract it from the softmax.", "no target", lambda s, t, g: g * _softmax(s) / len(s)),
+        _scored("divide by the number of examples, not of all elements.", "mean over all elements",
+                lambda s, t, g: g * (_softmax(s) - t) / s.size),
+        _scored("the softmax goes over each row, not over each column.", "the other axis",
+                lambda s, t, g: g * (_softmax(s.T).T - t) / len(s)),
+    ),
+)  # fmt: skip
+
+
+@PULL_CROSS_ENTROPY.answer
+def _(scores: np.ndarray, target: np.ndarray, g: float) -> Any:
+    return pulled(_cross_entropy(target), [scores], np.asarray(g))[0]
+
+
+# ---------------------------------------------------------------------------------------------------------------- training
+
+SGD = Optimiser(
+    "sgd",
+    lambda p: mg.optim.SGD(p, lr=RATE),
+    hints=(
+        "The gradient says where the loss grows. Where do you want to go?",
+        "The step is the gradient times the rate. Plain gradient descent remembers nothing: `state` stays empty.",
+        f"The new parameter is parameter − {RATE} · gradient.",
+    ),
+)
+
+
+def network_loss(returned: Sequence[Any], x: np.ndarray, labels: np.ndarray, seed: int) -> float:
+    """The cross-entropy of the network with the parameters that a training returned, computed in NumPy."""
+    w0, b0, w1, b1 = (np.asarray(p, dtype=np.float64) for p in returned)
+    if w0.shape[0] != 2 or w1.shape[1] != 2:
+        raise ValueError("not the parameters of this network")
+    scores = np.maximum(x @ w0 + b0, 0.0) @ w1 + b1
+    best = scores.max(axis=1, keepdims=True)
+    logarithm = best[:, 0] + np.log(np.exp(scores - best).sum(axis=1))
+    return float(np.mean(logarithm - scores[np.arange(len(x)), labels]))
+
+
+def _draw(rng: np.random.Generator) -> dict[str, Any]:
+    x, labels = mg.data.two_moons(100, seed=int(rng.integers(10_000))).tensors
+    return {"x": x.numpy(), "labels": labels.numpy(), "seed": int(rng.integers(10_000))}
+
+
+TRAIN = Trains(
+    "train",
+    _draw,
+    network_loss,
+    bar=0.4,
+    points={"loss below the bar": 3},
+    limit_s=20.0,
+    hints=(
+        "It is the loop of section 3: the loss, then `for p, g in autograd.backward(loss): optimiser.update(p, g)`.",
+        "Ten steps of 0.05 do not get far. Try a rate of 0.5 and a few hundred steps, and print the loss now and then.",
+        "Return the four parameters as arrays: `return [p.detach().numpy() for p in parameters]`.",
+    ),
+)
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS, SGD, TRAIN, PULL_RELU, PULL_CROSS_ENTROPY)}

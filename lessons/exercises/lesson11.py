@@ -1,0 +1,226 @@
+"""The exercises of lesson 11, as data: the 2-25-25-25-2 network, a run that is interrupted, bands over seeds, early stopping, Adam.
+
+Right answers are not written here: they are computed by the engine, or by NumPy, when a check runs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import nn
+
+from ..grading.exercise import Case, Exercise, Misconception
+from ..grading.judge import same
+from ..grading.kinds import Number, Optimiser
+
+SIZES = (2, 25, 25, 25, 2)
+WEIGHTS = sum(a * b for a, b in pairwise(SIZES))
+RATE = 0.01
+EVERY, BROKEN = 50, 217
+"""The run is saved after each so many epochs, and interrupted in this one."""
+
+
+def network() -> Any:
+    """Four linear layers with relu between them."""
+    stages: list[Any] = []
+    for before, after in pairwise(SIZES):
+        stages += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*stages[:-1])
+
+
+@cache
+def _resumed_at() -> float:
+    """Interrupt a run of the engine's own loop, and look where a second one begins."""
+    with tempfile.TemporaryDirectory() as folder:
+        for epoch in mg.training.epochs(BROKEN + EVERY, save=Path(folder) / "run.npz", every=EVERY, show=False, seen=[]):
+            if epoch == BROKEN:
+                break
+        return float(next(iter(mg.training.epochs(BROKEN + EVERY, save=Path(folder) / "run.npz", every=EVERY, show=False, seen=[]))))
+
+
+PREDICTIONS = (
+    Number(
+        "parameters",
+        "Prediction: the numbers that training may change",
+        variable="number_of_parameters",
+        answer=lambda: float(sum(p.numel() for p in network().parameters())),
+        because="75 + 650 + 650 + 52: in each layer a weight for each pair of neurons, and a bias for each neuron of its result.",
+        slips=(
+            ("The biases are missing: each layer has one for each neuron of its result.", lambda: float(WEIGHTS)),
+            ("Those are the neurons. Each layer has a weight for each pair of neurons.", lambda: float(sum(SIZES))),
+            ("The inputs have no bias; only results of layers have.", lambda: float(WEIGHTS + sum(SIZES))),
+        ),
+        hints=(
+            "Go layer by layer: a layer from n to m neurons has a matrix of n · m weights.",
+            "And m biases, one for each neuron of its result.",
+            "2 · 25 + 25, twice 25 · 25 + 25, and 25 · 2 + 2.",
+        ),
+        tolerance=1e-9,
+    ),
+    Number(
+        "resumes",
+        "Prediction: the epoch with which the second run begins",
+        variable="first_epoch",
+        answer=_resumed_at,
+        because="The last file was written after epoch 199, when 200 epochs were done; 200 to 216 are computed a second time.",
+        slips=(
+            ("What happened after the last file was written is lost.", lambda: float(BROKEN)),
+            ("Epochs count from 0: after epoch 199 exactly 200 are done, and the file is written.", lambda: BROKEN // EVERY * EVERY - 1.0),
+            ("Then the file would be of no use.", lambda: 0.0),
+            ("Look at the multiples of 50 again: which was the last before 217?", lambda: float((BROKEN // EVERY + 1) * EVERY)),
+        ),
+        hints=("After how many finished epochs was the file written for the last time?", "The first epoch that is not in it comes next."),
+        tolerance=1e-9,
+    ),
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------------------------------------------- bands
+
+
+def _curves(rng: np.random.Generator) -> Iterator[Case]:
+    for group, shapes in (("one curve each", [(3, 1), (1, 4)]), ("many curves", [(5, 3), (4, 6), (20, 2)]), ("an outlier", [(5, 3)])):
+        for shape in shapes:
+            curves = rng.uniform(0.1, 1.0, size=shape)
+            if group == "an outlier":
+                curves[int(rng.integers(shape[0]))] = 50.0
+            yield Case(group, curves=curves)
+
+
+def _middle_and_spread(curves: np.ndarray) -> list[np.ndarray]:
+    return [np.median(curves, axis=0), np.std(curves, axis=0)]
+
+
+def _mistake(name: str, say: str, wrong: Any) -> Misconception:
+    return Misconception(name, say, lambda case: wrong(*case.args.values()))
+
+
+BANDS = Exercise(
+    "bands",
+    {"one curve each": 1, "many curves": 1, "an outlier": 1},
+    _curves,
+    title="Exercise bands",
+    hints=(
+        "`curves[s, e]` is seed s at epoch e. You want one number for each epoch: which axis goes away?",
+        "`np.median(curves, axis=…)` and `np.std(curves, axis=…)`.",
+        "The seeds are axis 0. Return the pair (median, std).",
+    ),
+    verify=lambda case, got: same(_middle_and_spread(**case.args), got, name="what `bands` returned"),
+    checked="Compared with NumPy.",
+    misconceptions=(
+        _mistake("mean instead of median", "you take the mean; the median does not feel a single bad run.",
+                 lambda c: [c.mean(axis=0), c.std(axis=0)]),
+        _mistake("the other axis", "you summarise over the epochs; the seeds are axis 0.", lambda c: [np.median(c, axis=1), c.std(axis=1)]),
+        _mistake("variance", "you return the variance; the standard deviation is its root.",
+                 lambda c: [np.median(c, axis=0), c.var(axis=0)]),
+        _mistake("everything together", "one number for all comes out; one for each epoch is wanted.", lambda c: [np.median(c), c.std()]),
+    ),
+)  # fmt: skip
+BANDS.answer(_middle_and_spread)
+
+# ---------------------------------------------------------------------------------------------------------- early stopping
+
+
+def _stopped(losses: list[float], patience: int) -> int:
+    best, waited = 0, 0
+    for epoch, loss in enumerate(losses):
+        if epoch == 0 or loss < losses[best]:
+            best, waited = epoch, 0
+        else:
+            waited += 1
+            if waited == patience:
+                break
+    return best
+
+
+def _when_stopped(losses: list[float], patience: int) -> int:
+    """The epoch at which the search ends, in the place of the best one."""
+    best, waited = 0, 0
+    for epoch, loss in enumerate(losses):
+        if epoch == 0 or loss < losses[best]:
+            best, waited = epoch, 0
+        else:
+            waited += 1
+            if waited == patience:
+                return epoch
+    return len(losses) - 1
+
+
+def _never_reset(losses: list[float], patience: int) -> int:
+    best, waited = 0, 0
+    for epoch, loss in enumerate(losses[1:], 1):
+        if loss < losses[best]:
+            best = epoch
+        else:
+            waited += 1
+            if waited == patience:
+                break
+    return best
+
+
+def _rises(losses: list[float], patience: int) -> int:
+    """Counts rises from one epoch to the next instead of comparing with the best."""
+    best, waited = 0, 0
+    for epoch in range(1, len(losses)):
+        best = epoch if losses[epoch] < losses[best] else best
+        waited = waited + 1 if losses[epoch] >= losses[epoch - 1] else 0
+        if waited == patience:
+            break
+    return best
+
+
+def _loss_curves(rng: np.random.Generator) -> Iterator[Case]:
+    yield Case("falling", losses=[0.9, 0.7, 0.4], patience=2)
+    yield Case("falling", losses=[0.5], patience=1)
+    yield Case("patience", losses=[0.9, 0.5, 0.6, 0.7, 0.1], patience=2)
+    yield Case("patience", losses=[0.9, 0.5, 0.6, 0.4, 0.6, 0.7, 0.8], patience=3)
+    yield Case("patience", losses=[0.9, 0.5, 0.8, 0.7, 0.6, 0.1], patience=3)
+    yield Case("ties", losses=[0.5, 0.5, 0.5, 0.3], patience=2)
+    yield Case("ties", losses=[0.5, 0.4, 0.4, 0.3, 0.6], patience=2)
+    for _ in range(20):
+        n = int(rng.integers(5, 30))
+        losses = [float(x) for x in np.round(1 / (1 + np.arange(n)) + np.arange(n) * 0.02 + rng.uniform(0, 0.3, n), 2)]
+        yield Case("random curves", losses=losses, patience=int(rng.integers(1, 5)))
+
+
+EARLY_STOP = Exercise(
+    "early_stop",
+    {"falling": 1, "patience": 1, "ties": 1, "random curves": 1},
+    _loss_curves,
+    title="Exercise early_stop",
+    hints=(
+        "Keep two things while you go through the losses: where the best one was, and for how many epochs there was no better one.",
+        "A loss that is better than the best so far: remember it and start counting anew. Else count one more.",
+        "When the count reaches `patience`, leave the loop. Return the index of the best, not the place where you stopped.",
+    ),
+    verify=lambda case, got: same(_stopped(**case.args), got, name="what `early_stop` returned"),
+    checked="Compared with a loop of our own.",
+    misconceptions=(
+        _mistake("no patience", "you return the smallest loss of all; the training has stopped before it is reached.",
+                 lambda losses, patience: int(np.argmin(losses))),
+        _mistake("where it stopped", "you return the epoch at which it stops; the best one came before it.", _when_stopped),
+        _mistake("never begins anew", "the count must start again at 0 when a better loss is found.", _never_reset),
+        _mistake("neighbours", "you compare with the epoch before; compare with the best so far.", _rises),
+        _mistake("one too many", "you wait one epoch too long.", lambda losses, patience: _stopped(losses, patience + 1)),
+    ),
+)  # fmt: skip
+EARLY_STOP.answer(_stopped)
+
+ADAM = Optimiser(
+    "adam",
+    lambda p: mg.optim.Adam(p, lr=RATE),
+    hints=(
+        "Three things are kept in `state`: the number of steps, the mean m of the gradients, and the mean v of their squares.",
+        "`state.get('m', 0.0)` is 0 at the first step. Count the steps before you correct: the first step is t = 1.",
+        "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g²; parameter − 0.01 · (m / (1 − 0.9ᵗ)) / (√(v / (1 − 0.999ᵗ)) + 1e-8).",
+    ),
+)
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS, BANDS, EARLY_STOP, ADAM)}

@@ -1,0 +1,302 @@
+"""The exercises of lesson 13, as data: operations of one's own, with rules for both modes and for the second derivative.
+
+Right answers are not written here: the engine has operations that compute the same, and differentiates them by its own rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.watch import trace_function
+
+from ..grading.exercise import Case, Exercise, Misconception
+from ..grading.judge import same
+from ..grading.kinds import Number
+
+DRIVE = "lessons.exercises.students_side:own_operation"
+
+
+def _hypotenuse(a: Any, b: Any) -> Any:
+    return mg.sqrt(a * a + b * b)
+
+
+def _cube(x: Any) -> Any:
+    return x * x * x
+
+
+def _right(f: Callable[..., Any], what: str, inputs: list[Any], seeds: list[Any]) -> Any:
+    """What `own_operation` should return, by the engine's own rules for f."""
+    points = [mg.tensor(x) for x in inputs]
+    if what == "value":
+        return f(*points)
+    if what == "tangent":
+        return mg.func.jvp(f, tuple(points), tuple(mg.tensor(t) for t in seeds))[1]
+    seed = mg.tensor(seeds[0])
+    if what == "gradient":
+        return list(mg.func.vjp(f, *points)[1](seed))
+    return mg.func.grad(lambda x: mg.func.vjp(f, x)[1](seed)[0].sum())(points[0])
+
+
+def _own(name: str, f: Callable[..., Any], points: dict[str, float], make_cases: Callable[..., Any], **options: Any) -> Exercise:
+    made = Exercise(
+        name,
+        points,
+        make_cases,
+        drive=DRIVE,
+        title=f"Exercise {name}",
+        present=_present(name),
+        checked="They are held against what the engine's own operations and rules give.",
+        rtol=1e-9,
+        atol=1e-12,
+        **options,
+    )
+    made.answer(lambda what, inputs, seeds: _right(f, what, inputs, seeds))
+    made.verify = _as_graded(made)
+    return made
+
+
+def _as_graded(exercise: Exercise) -> Callable[[Case, Any], str]:
+    """The notebook's verdict: the same as the grader's, for the engine is there too."""
+    return lambda case, got: same(exercise.expected(case), got, exercise.rtol, exercise.atol, f"the {case.args['what']}")
+
+
+def _present(name: str) -> Callable[[Case], str]:
+    def present(case: Case) -> str:
+        of = ", ".join(np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["inputs"])
+        seeds = ", ".join(np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["seeds"])
+        return f"the {case.args['what']} of {name} at {of}" + (f" with the seed {seeds}" if seeds else "")
+
+    return present
+
+
+def _mistake(title: str, say: str, wrong: Callable[..., Any]) -> Misconception:
+    """wrong(what, inputs, seeds) -> what this mistake gives, in every group."""
+    return Misconception(title, say, lambda case: wrong(**case.args))
+
+
+def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return np.asarray(rng.uniform(0.3, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))
+
+
+SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (0,))
+
+
+# ------------------------------------------------------------------------------------------------------------------ softplus
+
+
+def _softplus_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for shape in SHAPES:
+        yield Case.of("values", {"what": "value", "inputs": [_draw(rng, shape)], "seeds": []})
+        yield Case.of("gradients", {"what": "gradient", "inputs": [_draw(rng, shape)], "seeds": [_draw(rng, shape)]})
+    for x in (np.array([800.0, -800.0]), np.array(float(rng.uniform(750, 1500)))):
+        yield Case.of("large inputs", {"what": "value", "inputs": [x], "seeds": []})
+        yield Case.of("large inputs", {"what": "gradient", "inputs": [x], "seeds": [np.full_like(x, -2.0)]})
+
+
+def _softplus_but(gradient: Callable[[np.ndarray, np.ndarray], Any]) -> Callable[..., Any]:
+    """A Softplus whose value is right."""
+
+    def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
+        return np.asarray(np.logaddexp(0, inputs[0])) if what == "value" else [np.asarray(gradient(inputs[0], seeds[0]))]
+
+    return wrong
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(-np.logaddexp(0, -x)))
+
+
+softplus = _own(
+    "Softplus",
+    mg.softplus,
+    {"values": 1, "large inputs": 1, "gradients": 2},
+    _softplus_cases,
+    forbid=("minigrad.softplus", "minigrad.nn.functional.softplus"),
+    hints=(
+        "The derivative of ln(1 + exp(x)) is 1/(1 + exp(−x)), which `mg.sigmoid` computes for all x, large ones too.",
+        "For a large x, ln(1 + exp(x)) = x + ln(1 + exp(−x)), and there nothing overflows. For a small x the formula as it is serves.",
+        "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward` returns `g * mg.sigmoid(x)`.",
+    ),
+    misconceptions=(
+        _mistake("forgets g", "you left out `g`, the adjoint that arrives: multiply by it.", _softplus_but(lambda x, g: _logistic(x))),
+        _mistake("passes g on", "`g` passes unchanged: the derivative is missing.", _softplus_but(lambda x, g: g)),
+        _mistake(
+            "value instead of derivative",
+            "you used the value instead of the derivative.",
+            _softplus_but(lambda x, g: g * np.logaddexp(0, x)),
+        ),
+        _mistake("sign", "the sign of x in the derivative is turned round.", _softplus_but(lambda x, g: g * _logistic(-x))),
+        _mistake(
+            "derivative at the result",
+            "the derivative is taken at the result instead of at the input.",
+            _softplus_but(lambda x, g: g * _logistic(np.logaddexp(0, x))),
+        ),
+    ),
+)
+
+
+# -------------------------------------------------------------------------------------------------------- the JVP of a length
+
+
+def _hypotenuse_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for shape in SHAPES:
+        ab, seeds = [_draw(rng, shape), _draw(rng, shape)], [_draw(rng, shape), _draw(rng, shape)]
+        yield Case.of("tangents", {"what": "tangent", "inputs": ab, "seeds": seeds})
+    for i in (0, 1):
+        ab = [_draw(rng, (2,)), _draw(rng, (2,))]
+        yield Case.of("one input moves", {"what": "tangent", "inputs": ab, "seeds": [_draw(rng, (2,)) * float(k == i) for k in (0, 1)]})
+
+
+def _length_but(tangent: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
+        (a, b), (da, db) = inputs, seeds
+        return np.asarray(tangent(a, b, da, db, np.hypot(a, b)))
+
+    return wrong
+
+
+hypotenuse = _own(
+    "Hypotenuse",
+    _hypotenuse,
+    {"tangents": 2, "one input moves": 1},
+    _hypotenuse_cases,
+    hints=(
+        "The derivative by a is a / y, that by b is b / y; you see both in `backward`.",
+        "Forward, the two influences are added into one number for each result.",
+        "Return (a · da + b · db) / y.",
+    ),
+    misconceptions=(
+        _mistake(
+            "a pair",
+            "a tangent of the result is one number, the sum of both influences.",
+            lambda what, inputs, seeds: [inputs[0] * seeds[0] / np.hypot(*inputs), inputs[1] * seeds[1] / np.hypot(*inputs)],
+        ),
+        _mistake(
+            "no derivative",
+            "the tangents are added as they are: the local derivatives are missing.",
+            _length_but(lambda a, b, da, db, y: da + db),
+        ),
+        _mistake(
+            "length of the tangents", "you applied the operation to the tangents.", _length_but(lambda a, b, da, db, y: np.hypot(da, db))
+        ),
+        _mistake("swapped", "the operands are swapped.", _length_but(lambda a, b, da, db, y: (b * da + a * db) / y)),
+        _mistake("not divided", "you forgot to divide by the length.", _length_but(lambda a, b, da, db, y: a * da + b * db)),
+        _mistake("the first only", "the part of `db` is missing.", _length_but(lambda a, b, da, db, y: a * da / y)),
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------- the second derivative
+
+
+def _cube_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for group, what in (("first derivative", "gradient"), ("second derivative", "second")):
+        for shape in SHAPES[:3]:
+            yield Case.of(group, {"what": what, "inputs": [_draw(rng, shape)], "seeds": [_draw(rng, shape)]})
+
+
+def _cube_but(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
+        x, g = inputs[0], seeds[0]
+        return [np.asarray(first(x, g))] if what == "gradient" else np.asarray(second(x, g))
+
+    return wrong
+
+
+cube = _own(
+    "Cube",
+    _cube,
+    {"first derivative": 1, "second derivative": 2},
+    _cube_cases,
+    hints=(
+        "What is computed inside `forward` is not recorded. From which value can `backward` start, to be differentiated again?",
+        "Keep the input itself: `ctx.save_for_backward(x)`. It comes back with its history.",
+        "`(x,) = ctx.saved_tensors` in `backward`, and then `return g * 3 * x * x`.",
+    ),
+    misconceptions=(
+        _mistake(
+            "a constant slope",
+            "the second derivative is 0 everywhere: the slope was computed in `forward`, and there it is a constant.",
+            _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: 0 * x),
+        ),
+        _mistake(
+            "half a constant",
+            "one of the factors of the slope was computed in `forward`, and there it is a constant.",
+            _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: g * 3 * x),
+        ),
+        _mistake("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),
+        _mistake("power", "the power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)),
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------------ the predictions
+
+
+class _ConstantSlope(mg.autograd.Function):
+    """The lesson's x³, whose slope is computed in `forward`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.slope = 3 * x * x
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.slope
+
+
+class _Logistic(mg.autograd.Function):
+    """The lesson's example."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return 1 / (1 + mg.exp(-x))
+
+
+def _cards(f: Callable[..., Any]) -> float:
+    return float(sum(1 for node in trace_function(f, 0.5, mode="primal")["nodes"] if node.get("op")))
+
+
+_ALL: tuple[Exercise, ...] = (
+    Number(
+        "own-operations",
+        "Prediction: the operations of x · Logistic(x)",
+        variable="operations",
+        answer=lambda: _cards(lambda x: x * _Logistic.apply(x)),
+        because="Logistic is one operation, and the product is another. What happens inside `forward` is not recorded.",
+        slips=(
+            ("That counts what happens inside `forward`. It is not recorded.", lambda: _cards(lambda x: x / (1 + mg.exp(-x))) + 1),
+            ("That is Logistic alone; the product is an operation too.", lambda: 1.0),
+            ("An input is a node, but no operation.", lambda: 3.0),
+        ),
+        hints=("Which operations does the engine see, if it does not look into `forward`?",),
+        tolerance=1e-9,
+    ),
+    softplus,
+    hypotenuse,
+    Number(
+        "lost-derivative",
+        "Prediction: the second derivative of this x³ at 2",
+        variable="second_derivative",
+        answer=lambda: mg.func.grad(mg.func.grad(_ConstantSlope.apply))(mg.tensor(2.0, dtype=mg.float64)).item(),
+        because="For the engine the slope is a number that came from nowhere, so it does not change when x does. No error, and no warning.",
+        slips=(
+            ("That is what it should be. But what does the engine know of how `ctx.slope` depends on x?", lambda: 12.0),
+            ("Half of it would remain if one factor of x were still recorded. Is one?", lambda: 6.0),
+        ),
+        hints=(
+            "The first derivative is g · slope. To differentiate it again, the engine must know how the slope depends on x.",
+            "Nothing that is computed inside `forward` is recorded.",
+        ),
+        tolerance=1e-9,
+    ),
+    cube,
+)
+
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}

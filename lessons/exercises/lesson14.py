@@ -1,0 +1,384 @@
+"""The exercises of lesson 14, as data: rules that a check finds wrong, functions to mend, and a profile to read.
+
+Right answers are not written here: which rules are wrong says gradcheck, values and gradients come from the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+
+from ..grading.exercise import Case, Exercise, Misconception
+from ..grading.judge import same, shown
+from ..grading.kinds import Number, Vjp
+
+# --------------------------------------------------------------------------------------------------------- a colleague's rules
+
+
+def _with_rule(value: Callable[..., Any], pull: Callable[..., Any]) -> Callable[..., Any]:
+    class Operation(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return value(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return pull(*ctx.saved_tensors, g)
+
+    return Operation.apply
+
+
+COLLEAGUES: dict[str, Callable[..., Any]] = {
+    "swish": _with_rule(lambda x: x * mg.sigmoid(x), lambda x, g: g * mg.sigmoid(x) * (1 - mg.sigmoid(x))),
+    "softsign": _with_rule(lambda x: x / (1 + mg.abs(x)), lambda x, g: g / (1 + mg.abs(x)) ** 2),
+    "leaky": _with_rule(lambda x: mg.where(x > 0, x, 0.1 * x), lambda x, g: mg.where(x > 0, g, g)),
+}
+"""The three operations of the lesson, whose rules a colleague wrote; a hand-in is graded without this module."""
+
+
+@cache
+def _wrong() -> frozenset[str]:
+    """Those that gradcheck refuses somewhere."""
+    points = mg.tensor([-1.5, -0.4, 0.3, 2.0], dtype=mg.float64, requires_grad=True)
+    return frozenset(name for name, f in COLLEAGUES.items() if not mg.autograd.gradcheck(f, (points,), raise_exception=False))
+
+
+def _names(case: Case, got: Any) -> str:
+    if type(got) not in (list, tuple) or not all(type(name) is str for name in got):
+        return '`wrong_rules` should be a list of names, such as ["swish", "softsign"].'
+    if unknown := [name for name in got if name not in COLLEAGUES]:
+        return f"there is no operation {unknown[0][:30]!r}; there are {', '.join(COLLEAGUES)}."
+    if extra := set(got) - _wrong():
+        return f"{min(extra)} passes gradcheck wherever its derivative exists."
+    if _wrong() - set(got):
+        return "one more of them is wrong, at points that you have not tried."
+    return ""
+
+
+def _one_case(rng: np.random.Generator) -> Iterator[Case]:
+    yield Case("names")
+
+
+wrong_rules = Exercise(
+    "wrong-rules",
+    {"names": 2},
+    _one_case,
+    answers=("wrong_rules",),
+    is_value=True,
+    title="Exercise wrong-rules",
+    verify=_names,
+    checked="gradcheck was asked at positive and at negative points.",
+    hints=(
+        "A check says something about the points that it was made at, and nothing about others.",
+        "Give gradcheck a vector with positive and negative numbers. Where does each of the three functions change its formula?",
+        "Take mg.tensor([-1.5, 0.3], dtype=mg.float64, requires_grad=True).",
+    ),
+    misconceptions=(
+        Misconception("positive points only", "you tried positive points only.", lambda case: ["swish"]),
+        Misconception("all of them", "one of the three is right.", lambda case: list(COLLEAGUES)),
+        Misconception("none", "look at what gradcheck says: it raises an error where a rule is wrong.", lambda case: []),
+    ),
+)
+wrong_rules.accept(_names)
+
+adjoint_swish = Vjp(
+    "adjoint_swish",
+    lambda x: x * mg.sigmoid(x),
+    title="Exercise adjoint_swish",
+    hints=(
+        "swish is a product of x and sigmoid(x), and x occurs in both factors. What does the product rule say?",
+        "The derivative of the sigmoid s(x) = 1/(1 + exp(−x)) is s · (1 − s).",
+        "The derivative of x · s(x) is s + x · s · (1 − s).",
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------------------ functions to mend
+
+
+def Mended(name: str, groups: dict[str, Callable[..., Any]], reference: Callable[..., Any], **options: Any) -> Exercise:
+    """The student mends a function of a tensor; its value and its gradient must be those of `reference`.
+
+    groups: name -> a draw of inputs from rng. reference: x -> (value, gradient), arrays.
+    """
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for group, draw in groups.items():
+            for x in draw(rng):
+                yield Case(group, x=x)
+
+    def accept(case: Case, got: Any) -> str:
+        if type(got) is not dict or set(got) != {"value", "gradient"}:
+            return f"`{name}` should return a tensor."
+        for part, right in zip(("value", "gradient"), reference(case.args["x"]), strict=True):
+            if part == "gradient" and isinstance(got[part], np.ndarray) and np.isnan(got[part]).any():
+                return "the value is right, but the gradient holds NaN."
+            if said := same(np.asarray(right), got[part], name=f"the {part}"):
+                return said
+        return ""
+
+    made = Exercise(
+        name,
+        dict.fromkeys(groups, 1.0),
+        cases,
+        drive="lessons.exercises.drive14:value_and_gradient",
+        title=f"Exercise {name}",
+        verify=accept,
+        checked="Your function is called, and then differentiated by the engine.",
+        present=lambda case: f"{name}(mg.tensor({shown(case.args['x'])}))",
+        **options,
+    )
+    made.accept(accept)
+    return made
+
+
+def by_engine(f: Callable[..., Any]) -> Callable[[np.ndarray], tuple[Any, Any]]:
+    """x -> (f(x), the gradient of the sum of f(x))."""
+
+    def both(x: np.ndarray) -> tuple[Any, Any]:
+        leaf = mg.tensor(np.array(x), dtype=mg.float64, requires_grad=True)
+        out = f(leaf)
+        (gradient,) = mg.autograd.grad(out.sum(), [leaf], allow_unused=True)
+        return out.detach().numpy(), np.zeros(np.shape(x)) if gradient is None else gradient.numpy()
+
+    return both
+
+
+def _mistake(name: str, say: str, f: Callable[..., Any]) -> Misconception:
+    return Misconception(name, say, lambda case: dict(zip(("value", "gradient"), by_engine(f)(case.args["x"]), strict=True)))
+
+
+def _vectors(rng: np.random.Generator) -> Iterator[np.ndarray]:
+    for n in (1, 3, 5):
+        yield rng.uniform(-2, 2, size=n)
+
+
+def _raised_exp(x: Any) -> Any:
+    return mg.exp(x) * 2.0 + 1.0
+
+
+raised_exp = Mended(
+    "raised_exp",
+    {"vectors": _vectors, "other shapes": lambda rng: [rng.uniform(-1, 1, size=shape) for shape in ((), (2, 2), (0,))]},
+    by_engine(_raised_exp),
+    hints=(
+        "Which of the three lines changes an array that somebody still needs? The error says whose rule needs what.",
+        "Let the line make a new tensor, and leave the old one alone.",
+        "y = y * 2.0",
+    ),
+    misconceptions=(
+        _mistake(
+            "detached", "you detached y: the error is gone, and so is the gradient.", lambda x: mg.exp(x).detach() * 2.0 + 1.0 + 0.0 * x
+        ),
+        _mistake("left out", "the factor 2 is gone.", lambda x: mg.exp(x) + 1.0),
+        _mistake("the one left out", "the 1 is gone.", lambda x: mg.exp(x) * 2.0),
+        _mistake("factor on the input", "the factor now stands inside of exp.", lambda x: mg.exp(2.0 * x) + 1.0),
+    ),
+)
+
+
+def _length(x: np.ndarray) -> tuple[Any, Any]:
+    size = np.sqrt((x * x).sum())
+    return size, x / size if size else np.zeros_like(x)
+
+
+def _root_with(eps: float) -> Callable[[Any], Any]:
+    return lambda x: mg.sqrt((x * x).sum() + eps)
+
+
+def _where_outside(x: Any) -> Any:
+    s = (x * x).sum()
+    return mg.where(s > 0, mg.sqrt(s), 0.0)
+
+
+length = Mended(
+    "length",
+    {
+        "vectors": lambda rng: [*_vectors(rng), 1e-4 * rng.uniform(1, 2, size=2)],
+        "the zero vector": lambda rng: [np.zeros(3), np.zeros(1)],
+    },
+    _length,
+    hints=(
+        "At zero the square root has an infinite slope. Whatever comes after it, 0 · ∞ is NaN: so the root must never be taken of zero.",
+        "Choose before the root, not after it: where s is 0, take the root of something harmless. Then choose once more after it.",
+        "safe = mg.where(s > 0, s, 1.0), and then mg.where(s > 0, mg.sqrt(safe), 0.0)",
+    ),
+    misconceptions=(
+        _mistake("chooses after the root", "you choose after the root, but the root of zero is taken all the same.", _where_outside),
+        _mistake("a small number", "you add a number under the root: NaN is gone, but all lengths are a little wrong.", _root_with(1e-6)),
+        _mistake("a smaller number", "you add a small number under the root; the length of short vectors is wrong.", _root_with(1e-12)),
+        _mistake("unchanged", "the root is still taken of zero.", _root_with(0.0)),
+    ),
+)  # fmt: skip
+
+
+def reference_skew(x: Any) -> Any:
+    """Skewness without its root: the mean of the cubed deviations, over the variance."""
+    m = x.mean()
+    d = x - m
+    v = (d * d).mean()
+    return (d * d * d).mean() / v
+
+
+def _skew_of(mean: Callable[..., Any], variance: Callable[..., Any]) -> Callable[..., Any]:
+    def skew(x: Any) -> Any:
+        d = x - mean(x.mean())
+        return (d * d * d).mean() / variance((d * d).mean())
+
+    return skew
+
+
+def _kept(t: Any) -> Any:
+    return t
+
+
+def _cut(t: Any) -> Any:
+    return t.detach()
+
+
+skew = Mended(
+    "skew",
+    {"vectors": lambda rng: [rng.uniform(-2, 2, size=n) for n in (3, 4, 7)]},
+    by_engine(reference_skew),
+    hints=(
+        "The two agree in all values. Which adjoint is missing in the colleague's Trace, and which line of the source makes that node?",
+        "What does a `with mg.no_grad():` mean for the graph?",
+        "Compute v outside of no_grad.",
+    ),
+    misconceptions=(
+        _mistake("unchanged", "the adjoint of v is still missing.", _skew_of(_kept, _cut)),
+        _mistake("cut at the mean", "now the mean is cut off instead.", _skew_of(_cut, _kept)),
+        _mistake("no division", "the variance is gone altogether.", _skew_of(_kept, lambda v: 1.0)),
+    ),
+)
+
+
+# ---------------------------------------------------------------------------------------------------------------- the profile
+
+
+def _profiles(rng: np.random.Generator) -> Iterator[Case]:
+    yield Case("small", rows=[("exp", 2, 60.0, 60.0), ("sum", 1, 40.0, 40.0)])
+    yield Case("small", rows=[("step", 1, 5.0, 100.0), ("exp", 50, 75.0, 75.0), ("matmul", 1, 20.0, 20.0)])
+    names = ["matmul", "exp", "sum", "getitem", "add", "reshape", "tanh"]
+    for _ in range(4):
+        rows, order = [], [str(name) for name in rng.permutation(names)[: int(rng.integers(3, 7))]]
+        for name in order:
+            own = float(round(rng.uniform(5, 500), 1))
+            rows.append((name, int(rng.integers(1, 40)), own, own))
+        rows.insert(int(rng.integers(len(rows))), ("forward", 1, 3.0, 3.0 + sum(row[3] for row in rows)))
+        yield Case("with a region", rows=rows)
+
+
+def _busiest(rows: Any) -> tuple[str, float]:
+    name, _, own, _ = max(rows, key=lambda row: row[2])
+    return name, own / sum(row[2] for row in rows)
+
+
+def _is_busiest(case: Case, got: Any) -> str:
+    if type(got) not in (tuple, list) or len(got) != 2:
+        return "what `busiest` returned should be a pair: a name and a share."
+    name, share = _busiest(case.args["rows"])
+    if got[0] != name:
+        return f"{shown(got[0])} is not the row that takes most of the time by itself."
+    return same(share, got[1], 1e-6, 1e-9, "the share")
+
+
+def _misread(name: str, say: str, wrong: Callable[[Any], Any]) -> Misconception:
+    return Misconception(name, say, lambda case: wrong(case.args["rows"]))
+
+
+def _most(rows: Any, key: Callable[[Any], float], whole: Callable[[Any], float]) -> tuple[str, float]:
+    row = max(rows, key=key)
+    return row[0], key(row) / sum(whole(r) for r in rows)
+
+
+busiest = Exercise(
+    "busiest",
+    {"small": 1, "with a region": 2},
+    _profiles,
+    title="Exercise busiest",
+    verify=_is_busiest,
+    checked="The rows are made up for the check; in the lesson you use it on a profile of your own.",
+    hints=(
+        "A region's total holds the time of everything inside it. Which column counts every microsecond once?",
+        "Find the row with the largest own time, and divide that time by the sum of all own times.",
+        "max(rows, key=lambda row: row[2])",
+    ),
+    misconceptions=(
+        _misread("total time", "you went by the total; a region's total is that of everything inside it.",
+                 lambda r: _most(r, lambda x: x[3], lambda x: x[3])),
+        _misread("total as the whole", "the share is of the sum of own times; the totals count nested time twice.",
+                 lambda r: (_busiest(r)[0], max(x[2] for x in r) / sum(x[3] for x in r))),
+        _misread("most calls", "many calls are not much time.", lambda r: _most(r, lambda x: x[1], lambda x: x[1])),
+        _misread("time per call", "you went by the time of one call; a cheap operation that is called often can cost more.",
+                 lambda r: _most(r, lambda x: x[2] / x[1], lambda x: x[2])),
+        _misread("percent", "the share is a number from 0 to 1, not percent.", lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
+    ),
+)  # fmt: skip
+busiest.accept(_is_busiest)
+
+
+# --------------------------------------------------------------------------------------------------------------- predictions
+
+
+def _hooked() -> float:
+    x = mg.tensor(3.0, dtype=mg.float64, requires_grad=True)
+    y = x * x
+    y.register_hook(lambda g: 0.1 * g)
+    (5.0 * y).backward()
+    return float(x.grad.item())
+
+
+def _nans() -> float:
+    x = mg.tensor([4.0, 0.0, -1.0], dtype=mg.float64, requires_grad=True)
+    mg.where(x > 0, mg.sqrt(x), 0.0).sum().backward()
+    return float(np.isnan(x.grad.numpy()).sum())
+
+
+_ALL: tuple[Exercise, ...] = (
+    wrong_rules,
+    adjoint_swish,
+    Number(
+        "hooked",
+        "Prediction: the gradient of x after a hook on y",
+        variable="gradient_of_x",
+        answer=_hooked,
+        because="The hook makes 0.5 of the adjoint 5, and x gets that times 2x = 6.",
+        slips=(
+            ("That would be without the hook. It changes the adjoint before x gets its share.", lambda: 30.0),
+            ("That is what the hook leaves of y's adjoint. x gets it times the derivative of x².", lambda: 0.5),
+            ("The hook works on the adjoint, not on y's value.", lambda: 4.5),
+        ),
+        hints=("Without the hook: the adjoint of y is 5, and x gets 5 · 2x.", "The hook's result takes the place of the adjoint of y."),
+    ),
+    Number(
+        "nans",
+        "Prediction: how many of the three gradients are NaN",
+        variable="how_many_nan",
+        answer=_nans,
+        because="`where` chooses among values that are there already: the root was taken of 0 and of −1 too. Backward it sends 0 there, "
+        "and 0 · ∞ is NaN.",
+        slips=(
+            ("The values are fine, as `where` chooses 0. But which roots were taken before it chose?", lambda: 0.0),
+            ("The root of −1 was taken. And what is the slope of the root at 0?", lambda: 1.0),
+            ("4 is a harmless number: its gradient is 1/4.", lambda: 3.0),
+        ),
+        hints=(
+            "`where` gets both alternatives as finished tensors. Which roots were taken?",
+            "Backward, `where` sends 0 to the alternative that was not chosen. The root multiplies that by 1/(2√x).",
+        ),
+        tolerance=1e-9,
+    ),
+    raised_exp,
+    length,
+    skew,
+    busiest,
+)
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}

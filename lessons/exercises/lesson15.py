@@ -1,0 +1,329 @@
+"""The exercises of lesson 15, as data: a function for every device, bytes that travel, when a move pays, and a queue of work.
+
+No exercise needs a GPU, and no figure of one stands here: rates and times are drawn anew for each check. What is right is computed step by
+step, where the students are asked for a formula.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..grading.exercise import Case, Exercise, Misconception
+from ..grading.judge import same, shown
+from ..grading.kinds import Number
+
+
+def _mistake(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
+    """A mistake as a function of the case's arguments by name; None where it says nothing about a case."""
+    return Misconception(name, say, lambda case: wrong(**case.args))
+
+
+# -------------------------------------------------------------------------------------------------------------- every device
+
+
+def _tables(rng: np.random.Generator) -> Iterator[Case]:
+    for group in ("values", "on another device"):
+        for shape in ((1, 2), (3, 2), (4, 1)):
+            yield Case(group, x=rng.normal(size=shape))
+
+
+def _weights(x: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(1 / np.arange(1, len(x) + 1)[:, None], x.shape)
+
+
+def _runs(case: Case, got: Any) -> str:
+    if type(got) is not dict or set(got) != {"cpu", "pretend", "where", "back"}:
+        return "`weighted` should return a tensor."
+    x = case.args["x"]
+    for device in ("cpu",) if case.group == "values" else ("cpu", "pretend"):
+        for part, right in (("value", x * _weights(x)), ("gradient", _weights(x))):
+            if said := same(np.asarray(right), got[device].get(part), name=f"the {part} on {device}"):
+                return said
+    if case.group == "values":
+        return ""
+    if got["where"] != "pretend:0":
+        return f"x was on pretend:0, but the result is on {got['where']}: it should stay where x is."
+    if got["back"]:
+        return f"{got['back']} bytes were moved to the host on the way; nothing has to leave the device."
+    return ""
+
+
+def _result(where: str = "pretend:0", back: int = 0, factor: float = 1.0, turned: bool = False) -> Callable[..., Any]:
+    def of(x: np.ndarray) -> Any:
+        weights = _weights(x[::-1])[::-1] if turned else factor * _weights(x)
+        part = {"value": x * weights, "gradient": np.array(weights)}
+        return {"cpu": part, "pretend": part, "where": where, "back": back * x.nbytes}
+
+    return of
+
+
+weighted = Exercise(
+    "weighted",
+    {"values": 1, "on another device": 2},
+    _tables,
+    drive="lessons.exercises.drive15:on_both",
+    title="Exercise weighted",
+    verify=_runs,
+    checked="Your function is called with a tensor on the CPU and with one on the pretend device, and differentiated.",
+    present=lambda case: f"weighted(mg.tensor({shown(case.args['x'])}))",
+    hints=(
+        "Where is the tensor that your function makes itself? Print its .device.",
+        "Functions that make tensors take device=…, and x knows where it is.",
+        "mg.arange(1, n + 1, dtype=x.dtype, device=x.device)",
+    ),
+    misconceptions=(
+        _mistake("moves everything to the CPU", "you moved x to the CPU. Move what you made yourself to x instead.", _result("cpu", 1)),
+        _mistake("there and back", "you computed on the CPU and moved the result: x travels twice for nothing.", _result(back=1)),
+        _mistake("a factor", "the first row is to be divided by 1.", _result(factor=0.5)),
+    ),
+)
+weighted.accept(_runs)
+
+
+# -------------------------------------------------------------------------------------------------------------------- bytes
+
+
+def _trainings(rng: np.random.Generator) -> Iterator[Case]:
+    for group, stays in (("the model stays", True), ("the model travels", False)):
+        yield Case(group, shape=(2, 3), itemsize=4, parameters=10, steps=1, stays=stays)
+        for _ in range(4):
+            shape = tuple(int(n) for n in rng.integers(1, 40, size=int(rng.integers(1, 5))))
+            yield Case(
+                group,
+                shape=shape,
+                itemsize=int(rng.choice([2, 4, 8])),
+                parameters=int(rng.integers(1, 10_000)),
+                steps=int(rng.integers(2, 50)),
+                stays=stays,
+            )
+
+
+def _travelled(shape: Any, itemsize: int, parameters: int, steps: int, stays: bool) -> int:
+    """The bytes of a training, message by message."""
+    model = parameters * itemsize
+    sent = [model, model] if stays else []
+    for _ in range(steps):
+        sent += [math.prod(shape) * itemsize, itemsize]
+        sent += [] if stays else [model, model]
+    return sum(sent)
+
+
+def _is_travelled(case: Case, got: Any) -> str:
+    return same(float(_travelled(**case.args)), got, 1e-12, 0.5, "what `bytes_moved` returned")
+
+
+bytes_moved = Exercise(
+    "bytes_moved",
+    {"the model stays": 2, "the model travels": 1},
+    _trainings,
+    title="Exercise bytes_moved",
+    verify=_is_travelled,
+    checked="The messages of each training are counted one by one.",
+    hints=(
+        "Write down the messages of one step: what goes there, what comes back? And which are sent once only?",
+        "A message has as many bytes as it has numbers, times itemsize. A batch has math.prod(shape) numbers.",
+        "Each step: the batch and one number. The model: twice in all if it stays, twice in each step if it travels.",
+    ),
+    misconceptions=(
+        _mistake("numbers for bytes", "you counted numbers; each of them has itemsize bytes.",
+                 lambda itemsize, **a: _travelled(itemsize=1, **a)),
+        _mistake("the loss forgotten", "one number comes back in each step: the loss.",
+                 lambda **a: _travelled(**a) - a["steps"] * a["itemsize"]),
+        _mistake("the way back forgotten", "the parameters (or their gradients) also come back.",
+                 lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"] * (1 if a["stays"] else a["steps"])),
+        _mistake("always travelling", "a model that stays is moved once, not in each step.",
+                 lambda stays, **a: _travelled(stays=False, **a)),
+        _mistake("one batch only", "each step moves a batch of its own.",
+                 lambda **a: _travelled(**a) - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
+        _mistake("sum of the shape", "the number of elements is the product of the shape, not its sum.",
+                 lambda shape, **a: _travelled(shape=(sum(shape),), **a)),
+    ),
+)  # fmt: skip
+bytes_moved.accept(_is_travelled)
+
+
+# ----------------------------------------------------------------------------------------------------------- when a move pays
+
+
+def _machines(rng: np.random.Generator) -> Iterator[Case]:
+    for call, group in (("smallest_size", "matrix product"), ("elementwise_pays", "element by element")):
+        for k in range(6):
+            cpu = float(10 ** rng.uniform(9, 11))
+            gpu = cpu * float(10 ** rng.uniform(0.3, 2.5))
+            # for additions near the point where the answer turns round, on either side of it
+            turning = 12 / (1 / cpu - 1 / gpu)
+            link = turning * float(10 ** rng.uniform(0.2, 1)) ** (1 if k % 2 else -1) if k < 4 else float(10 ** rng.uniform(9, 11))
+            yield Case.of(group, {"cpu": cpu, "gpu": gpu, "link": link}, call=call)
+
+
+def product_times(n: float, cpu: float, gpu: float, link: float) -> tuple[float, float]:
+    """Seconds for an n × n matrix product in float32: here; and with two matrices going there and one coming back."""
+    work, travel = 2 * n**3, 3 * n**2 * 4
+    return work / cpu, work / gpu + travel / link
+
+
+def addition_times(cpu: float, gpu: float, link: float, n: float = 1e6) -> tuple[float, float]:
+    """Seconds for the sum of two vectors: here; and with two vectors going there and one coming back."""
+    return n / cpu, n / gpu + 12 * n / link
+
+
+def _pays(case: Case, got: Any) -> str:
+    if case.call == "elementwise_pays":
+        here, there = addition_times(**case.args)
+        if type(got) is not bool:
+            return "what `elementwise_pays` returned should be True or False."
+        return "" if got == (there < here) else f"for {_shown(case)} it is the other way round."
+    if type(got) not in (int, float) or not (math.isfinite(got) and got > 0):
+        return "what `smallest_size` returned should be a positive number."
+    here, there = product_times(float(got), **case.args)
+    if abs(here - there) <= 1e-6 * here:
+        return ""
+    longer = "longer" if there > here else "shorter"
+    return (
+        f"for {_shown(case)} the way over the device takes {max(there, here) / min(there, here):.3g} times {longer} at your size than here."
+    )
+
+
+def _shown(case: Case) -> str:
+    return ", ".join(f"{name}={value:.3g}" for name, value in case.args.items())
+
+
+def _by_call(product: Callable[..., Any], addition: Callable[..., Any]) -> Callable[[Case], Any]:
+    return lambda case: (addition if case.call == "elementwise_pays" else product)(**case.args)
+
+
+def _size(cpu: float, gpu: float, link: float, factor: float = 6.0) -> float:
+    return factor / (link * (1 / cpu - 1 / gpu))
+
+
+def _adds(cpu: float, gpu: float, link: float, each: float = 12.0) -> bool:
+    return 1 / cpu > 1 / gpu + each / link
+
+
+pays = Exercise(
+    "pays",
+    {"matrix product": 2, "element by element": 1},
+    _machines,
+    answers=("smallest_size", "elementwise_pays"),
+    title="Exercise pays",
+    verify=_pays,
+    present=lambda case: f"{case.call}({_shown(case)})",
+    checked="At your size the two ways must take equally long.",
+    hints=(
+        "Write down two times for each: the work done here; the work done there, and the bytes of three arrays on the way.",
+        "Product: 2n³/cpu = 2n³/gpu + 12n²/link. Addition, for each element: 1/cpu against 1/gpu + 12/link.",
+        "Divide the first equation by 2n²: n · (1/cpu − 1/gpu) = 6/link.",
+    ),
+    misconceptions=(
+        Misconception("two arrays", "the result has to come back as well: three arrays travel.",
+                      _by_call(lambda **a: _size(**a, factor=4.0), lambda **a: _adds(**a))),
+        Misconception("numbers for bytes", "a float32 has four bytes.",
+                      _by_call(lambda **a: _size(**a, factor=1.5), lambda **a: _adds(**a))),
+        Misconception("n³ for 2n³", "a product of n × n matrices takes n³ multiplications and as many additions.",
+                      _by_call(lambda **a: _size(**a, factor=12.0), lambda **a: _adds(**a))),
+        Misconception("the device's own time", "the device needs time for the work, too: 1/gpu is missing.",
+                      _by_call(lambda cpu, gpu, link: 6 * cpu / link, lambda **a: _adds(**a))),
+        Misconception("a fast device always pays", "for additions the way may cost more than the work, however fast the device is.",
+                      _by_call(lambda **a: _size(**a), lambda cpu, gpu, link: gpu > cpu)),
+    ),
+)  # fmt: skip
+pays.accept(_pays)
+
+
+# ------------------------------------------------------------------------------------------------------------------- the queue
+
+
+def _queues(rng: np.random.Generator) -> Iterator[Case]:
+    for group, wait in (("wait at the end", False), ("wait in each step", True)):
+        yield Case(group, count=1, launch=5.0, run=20.0, wait_each=wait)
+        for slow in (True, False, True, False):
+            launch = float(rng.integers(2, 10))
+            run = launch * float(rng.uniform(2, 6)) if slow else launch * float(rng.uniform(0.1, 0.8))
+            yield Case(group, count=int(rng.integers(2, 60)), launch=launch, run=run, wait_each=wait)
+
+
+def _ends(count: int, launch: float, run: float, wait_each: bool) -> float:
+    """When everything is done: the host hands over one job after the other, the device works on them one by one."""
+    host = device = 0.0
+    for _ in range(count):
+        host += launch
+        device = max(device, host) + run
+        host = device if wait_each else host
+    return device
+
+
+def _is_end(case: Case, got: Any) -> str:
+    return same(_ends(**case.args), got, 1e-9, 1e-9, "what `finished` returned")
+
+
+finished = Exercise(
+    "finished",
+    {"wait at the end": 2, "wait in each step": 1},
+    _queues,
+    title="Exercise finished",
+    verify=_is_end,
+    checked="The queue is played through job by job.",
+    hints=(
+        "Draw two lines, the host's and the device's, and put in three jobs. Who waits for whom if run is longer? And if launch is?",
+        "With waiting, nothing overlaps. Without, the longer of the two sets the pace, and the other one counts once.",
+        "Without waiting: run · count + launch if run is longer, launch · count + run if launch is.",
+    ),
+    misconceptions=(
+        _mistake("the launches only", "that is when the host has handed over the last job; the device is not done then.",
+                 lambda count, launch, run, wait_each: count * launch),
+        _mistake("nothing overlaps", "without waiting the host hands over the next job while the device works.",
+                 lambda count, launch, run, wait_each: count * (launch + run)),
+        _mistake("the device only", "the first job has to be handed over before the device can begin.",
+                 lambda count, launch, run, wait_each: count * run),
+        _mistake("the device is always slower", "where handing over takes longer than the job, the device waits for the host.",
+                 lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
+        _mistake("the pace alone", "the pace is right, but before the first job (or after the last) the other one counts once.",
+                 lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
+    ),
+)  # fmt: skip
+finished.accept(_is_end)
+
+
+# --------------------------------------------------------------------------------------------------------------- predictions
+
+_ALL: tuple[Exercise, ...] = (
+    Number(
+        "batch-bytes",
+        "Prediction: the bytes of a batch of 64 grey images of 28 × 28 pixels in float32",
+        variable="bytes_of_a_batch",
+        answer=lambda: float(np.zeros((64, 1, 28, 28), dtype=np.float32).nbytes),
+        because="50,176 numbers, four bytes each: 200 kB.",
+        slips=(
+            ("Those are the numbers. A float32 has 32 bits, which are four bytes.", lambda: 64.0 * 28 * 28),
+            ("That is what float64 takes: eight bytes for each number.", lambda: 8.0 * 64 * 28 * 28),
+            ("That is one image.", lambda: 4.0 * 28 * 28),
+            ("Those are bits; a byte has eight.", lambda: 32.0 * 64 * 28 * 28),
+        ),
+        hints=("How many numbers has the batch?", "A float32 has 32 bits, and a byte has 8."),
+        tolerance=1e-9,
+    ),
+    weighted,
+    bytes_moved,
+    pays,
+    Number(
+        "stopwatch",
+        "Prediction: what a stopwatch shows that does not wait",
+        variable="shown_by_the_stopwatch",
+        answer=lambda: 100 * 5.0,
+        because="It measures how long it took to hand the work over, and nothing of the work.",
+        slips=(
+            ("That is when the work is done. But the stopwatch was stopped before.", lambda: _ends(100, 5.0, 20.0, False)),
+            ("That is what the work takes; the stopwatch did not wait for it.", lambda: 2000.0),
+            ("That is one call.", lambda: 5.0),
+        ),
+        hints=("What does the host do while the device works?", "Each call returns after 5 microseconds."),
+        tolerance=1e-9,
+    ),
+    finished,
+)
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}

@@ -1,0 +1,175 @@
+"""The course as a static site: every lesson run once, its pictures playable without a kernel, and not one request to another server.
+
+After reading this file you know how the site is made: Sphinx with myst-nb runs the students' edition (so the site gives no solution away),
+`viz` is told that nobody will have a kernel and puts pages instead of widgets into the outputs, and MathJax is copied beside them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .edition import student_file
+
+LESSONS = Path(__file__).parent
+NEEDED = {"sphinx": "sphinx", "myst_nb": "myst-nb", "furo": "furo", "sphinx-mathjax-offline": "sphinx-mathjax-offline"}
+"""What builds the site: modules, and the names by which pip knows them."""
+
+INDEX = """\
+# {title}
+
+Automatic differentiation to read, to watch and to do. Every page is a notebook that was run when this site was made; the pictures in it
+step at a click, here as in the notebook. To write in it, to do the exercises and to have them checked, open the course in JupyterLab:
+`minigrad lab`.
+
+```{{toctree}}
+:caption: Lessons
+:maxdepth: 1
+
+{lessons}
+```
+"""
+
+BESIDE = """
+```{{toctree}}
+:caption: Beside the lessons
+:maxdepth: 1
+
+{pages}
+```
+"""
+
+
+class SiteError(RuntimeError):
+    """The site could not be made; the message says what is missing or which lesson failed."""
+
+
+def missing() -> list[str]:
+    """The packages that the site needs and that are not installed here."""
+    return [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
+
+
+def pages_of(lessons: Path) -> tuple[list[Path], list[Path]]:
+    """What the site shows: the lessons in their order, and the pages beside them (nothing that is for instructors)."""
+    notebooks = sorted(lessons.glob("[0-9]*.ipynb"))
+    others = [p for p in sorted(lessons.glob("*")) if p.suffix in (".md", ".ipynb") and p not in notebooks]
+    return notebooks, [p for p in others if not p.name.startswith(("instructors_", "README", "_", "."))]
+
+
+def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the course", verbose: bool = False) -> Path:
+    """Write the site into `folder` and return its first page.
+
+    Every lesson is run, in the students' edition. Raises SiteError with what is missing, or with the cell that raised.
+    """
+    if absent := missing():
+        raise SiteError(f'the site needs {", ".join(absent)}. In the folder of minigrad run: pip install -e ".[site]"')
+    notebooks, others = pages_of(lessons)
+    if not notebooks:
+        raise SiteError(f"there are no lessons in {lessons}; is the checkout complete?")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="minigrad-site-") as place:
+        source = Path(place, "source")
+        (source / "_static").mkdir(parents=True)
+        for path in [*notebooks, *others]:
+            (source / path.name).write_bytes(student_file(path))
+        index = INDEX.format(title=title, lessons="\n".join(path.stem for path in notebooks))
+        if others:
+            index += BESIDE.format(pages="\n".join(path.stem for path in others))
+        (source / "index.md").write_text(index, encoding="utf-8")
+        shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
+        (source / "_static" / "course.css").write_text(STYLE, encoding="utf-8")
+        _run_sphinx(source, folder, Path(place), title, verbose)
+    return folder / "index.html"
+
+
+STYLE = """\
+.cell_output iframe { border: 0; width: 100%; }
+.cell_output table { font-size: 0.9em; }
+"""
+
+
+def _mathjax() -> Path:
+    """The one file of MathJax that needs no fonts."""
+    found = importlib.util.find_spec("sphinx-mathjax-offline")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    return Path(found.submodule_search_locations[0], "static", "mathjax", "tex-svg-full.js")
+
+
+def settings(title: str) -> dict[str, Any]:
+    """Sphinx's settings: nothing is loaded from elsewhere."""
+    return {
+        "project": title,
+        "html_title": title,
+        "extensions": ["myst_nb"],
+        "exclude_patterns": [],
+        "html_theme": "furo",
+        "html_static_path": ["_static"],
+        "html_css_files": ["course.css"],
+        "html_show_sourcelink": False,
+        "html_copy_source": False,
+        "html_show_sphinx": False,
+        "html_show_copyright": False,
+        "mathjax_path": "mathjax.js",
+        "myst_enable_extensions": ["dollarmath", "amsmath"],
+        "myst_heading_anchors": 3,
+        "nb_execution_mode": "force",
+        "nb_execution_timeout": 600,
+        "nb_execution_raise_on_error": False,
+        "nb_execution_show_tb": True,
+        "nb_ipywidgets_js": {},
+        "nb_merge_streams": True,
+    }
+
+
+def _run_sphinx(source: Path, folder: Path, place: Path, title: str, verbose: bool) -> None:
+    """Sphinx in a process of its own: it can run only once in one. Its kernels know that readers will have none."""
+    (source / "conf.py").write_text("".join(f"{name} = {value!r}\n" for name, value in settings(title).items()), encoding="utf-8")
+    own = {"MINIGRAD_STATIC": "1", "IPYTHONDIR": str(place / "ipython"), "JUPYTER_RUNTIME_DIR": str(place / "runtime")}
+    warned = place / "warnings"
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-d", str(place / "doctrees"), "-w", str(warned), "--no-color"]
+    done = subprocess.run(
+        [*command, str(source), str(folder)],
+        env=os.environ | own | {"PYTHONWARNINGS": "ignore"},
+        capture_output=not verbose,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    said = warned.read_text(encoding="utf-8") if warned.exists() else ""
+    problems = "\n".join(line.replace(f"{source}{os.sep}", "") for line in _plain(said).splitlines() if line.strip())
+    if done.returncode:
+        raise SiteError(f"the site was not made: {problems or _plain(done.stderr or '')}")
+    if "WARNING" in problems or "ERROR" in problems:
+        raise SiteError(f"the site was made, but not as it should be:\n{problems}")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
+
+
+def dead_links(folder: Path) -> list[str]:
+    """Links of the pages in `folder` that lead nowhere inside it, each as "page: link". Links to other servers are not followed."""
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.html"))}
+    anchors = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
+    dead = []
+    for path, text in pages.items():
+        shown = re.sub(r"<(script|iframe)\b.*?</\1>", "", text, flags=re.DOTALL)
+        for link in _links(shown):
+            address, _, anchor = link.partition("#")
+            target = (path.parent / address.partition("?")[0]).resolve() if address else path
+            if not target.exists() or (anchor and target in anchors and anchor not in anchors[target]):
+                dead.append(f"{path.relative_to(folder)}: {link}")
+    return dead
+
+
+def _links(text: str) -> Sequence[str]:
+    found = re.findall(r'\b(?:href|src)="([^"]+)"', text)
+    return [link for link in dict.fromkeys(found) if not re.match(r"[a-z][a-z0-9+.-]*:|//", link)]

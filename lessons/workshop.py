@@ -1,0 +1,371 @@
+"""The student's own engine between the lessons: `keep` saves what was written, `mine` brings it back, `watch` shows it in the viewer.
+
+    keep(Node, topological_order, gradients)      at the end of lesson 3: their source goes into my_engine.py beside the notebook
+    engine = mine()                               in a later lesson: engine.gradients, and a kind word about what is not there yet
+    watch(y, [x], lambda: gradients(order(y), [x]))     what that engine just did, step by step, beside minigrad
+
+After reading this file you know what is kept: the text of functions and classes, nothing else, in one readable file that is yours. A piece
+that is written anew takes the place of the old one, and the file as it was before lies in the folder my_engine_older under its date. No
+check and no grade depends on that file.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import importlib.util
+import inspect
+import linecache
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .edition import MARKER
+from .grading.calls import Caller, StudentProblem, describe
+from .grading.feedback import Feedback, Line
+
+FILE = "my_engine.py"
+OLDER = "my_engine_older"
+HEAD = '''"""My own engine: what I wrote in the lessons. `keep(…)` changes the pieces below; the rest is left as it is."""
+
+import math
+
+import numpy as np
+'''
+
+MADE_IN = {
+    "topological_order": "lesson 3, exercise 1", "gradients": "lesson 3, exercise 2",
+    "unbroadcast": "lesson 5, exercise 1", "pull_exp": "lesson 5, exercise 2", "pull_t": "lesson 5, exercise 3",
+    "pull_sum": "lesson 5, exercise 4", "pull_matmul": "lesson 5, exercise 5", "Tensor": "lesson 5, section 5",
+    "pull_relu": "lesson 9, exercise 1", "pull_cross_entropy": "lesson 9, exercise 2", "sgd": "lesson 9, exercise 3",
+    "relu": "lesson 9, section 5", "cross_entropy": "lesson 9, section 5", "adam": "lesson 11, exercise 3",
+}  # fmt: skip
+"""The pieces of the engine, and where each of them is made."""
+
+ALIASES = {"t": "permute", "transpose": "permute"}
+"""Operations that minigrad calls by another name."""
+
+
+class Note:
+    """A sentence or two that a notebook shows without quotation marks."""
+
+    def __init__(self, *lines: str) -> None:
+        self.text = "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+# --------------------------------------------------------------------------------------------------------------------- keep
+
+
+def keep(*pieces: Any, folder: str | os.PathLike[str] = ".") -> Note:
+    """Save the source of functions and classes into my_engine.py; says what was kept and what was not, and why. Never raises.
+
+    A piece that is still the stub is not kept: it would take the place of a better one.
+    """
+    said, found = list[str](), dict[str, str]()
+    for piece in pieces:
+        name = getattr(piece, "__name__", None)
+        if not isinstance(name, str) or not (inspect.isfunction(piece) or inspect.isclass(piece)):
+            said.append(f"not kept: {piece!r} is neither a function nor a class. Give the names themselves: keep(gradients).")
+            continue
+        source = source_of(piece)
+        if source is None:
+            said.append(f"not kept: the text of {name} is not at hand here. Run its cell in the notebook, then this one again.")
+        elif is_stub(source):
+            said.append(f"not kept: {name} is not written yet.")
+        else:
+            found[name] = source
+    if found:
+        try:
+            said.insert(0, _write(Path(folder) / FILE, found))
+        except (OSError, SyntaxError) as problem:
+            said.insert(0, f"not kept: {problem}.")
+    return Note(*said)
+
+
+def _write(path: Path, found: Mapping[str, str]) -> str:
+    before = path.read_text(encoding="utf-8") if path.exists() else HEAD
+    after = before
+    for name, source in found.items():
+        after = replaced(after, name, source)
+    if after == before:
+        return f"{path.name} has {_listed(found)} already."
+    kept = f"kept in {path.name}: {_listed(found)}."
+    if path.exists():
+        kept += f" The file as it was before: {_put_aside(path)}."
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(after, encoding="utf-8")
+    draft.replace(path)  # whole at every moment
+    return kept
+
+
+def _put_aside(path: Path) -> Path:
+    """A copy of the file under the present date; nothing that lies there is overwritten."""
+    older = path.parent / OLDER
+    older.mkdir(exist_ok=True)
+    stamp = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    copy = older / f"{stamp}.py"
+    number = 2
+    while copy.exists():
+        copy, number = older / f"{stamp}-{number}.py", number + 1
+    copy.write_bytes(path.read_bytes())
+    return copy.relative_to(path.parent)
+
+
+def replaced(text: str, name: str, source: str) -> str:
+    """A module's text in which `name` is defined by `source`: in the place of its old definition, or else at the end.
+
+    Raises SyntaxError if the text is not Python any more (somebody edited it): then nothing is changed.
+    """
+    lines = text.split("\n")
+    for statement in ast.parse(text, FILE).body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == name:
+            start = min([statement.lineno, *(d.lineno for d in statement.decorator_list)]) - 1
+            assert statement.end_lineno is not None
+            return "\n".join([*lines[:start], *source.split("\n"), *lines[statement.end_lineno :]])
+    return text.rstrip("\n") + "\n\n\n" + source + "\n"
+
+
+def source_of(piece: Any) -> str | None:
+    """The text of a function or class from the notebook cell (or file) that defined it; None where there is no text.
+
+    Python itself finds functions of a cell, but classes only from 3.13 on, so both are looked up in the cell by their name.
+    """
+    if inspect.isclass(piece):
+        codes = [f.__code__ for f in vars(piece).values() if inspect.isfunction(f)]
+        codes = [code for code in codes if code.co_qualname.startswith(f"{piece.__qualname__}.")] if sys.version_info >= (3, 11) else codes
+    else:
+        codes = [inspect.unwrap(piece).__code__]
+    for code in codes:
+        text = "".join(linecache.getlines(code.co_filename))
+        try:
+            statements = ast.parse(text).body
+        except SyntaxError:  # a cell with a line of IPython's own
+            continue
+        for statement in reversed(statements):
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == piece.__name__:
+                start = min([statement.lineno, *(d.lineno for d in statement.decorator_list)]) - 1
+                lines = text.split("\n")[start : statement.end_lineno]
+                return "\n".join(line for line in lines if not MARKER.match(line))
+    return None
+
+
+def is_stub(source: str) -> bool:
+    """Whether a function's body is nothing but its docstring and `...`."""
+    (definition,) = ast.parse(source).body
+    body = [s for s in getattr(definition, "body", []) if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    return not body
+
+
+# --------------------------------------------------------------------------------------------------------------------- mine
+
+
+class Missing(AttributeError):
+    """A piece that was not kept yet."""
+
+
+class Engine:
+    """What `mine` found: its pieces as attributes. missing: names of those that were wanted and are not there."""
+
+    def __init__(self, module: ModuleType | None, missing: Sequence[str], say: str) -> None:
+        self._module, self.missing, self._say = module, tuple(missing), say
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was wanted is there."""
+        return not self.missing
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(self._module, name):
+            where = f"; it is made in {MADE_IN[name]}" if name in MADE_IN else ""
+            raise Missing(f"{name} is not in {FILE}{where}.")
+        return getattr(self._module, name)
+
+    def __repr__(self) -> str:
+        return self._say
+
+
+def mine(*wanted: str, folder: str | os.PathLike[str] = ".") -> Engine:
+    """The engine that was kept in my_engine.py; wanted: names that this lesson needs (by default every piece). Never raises.
+
+    Printed, it says what is there, what is missing, and in which lesson that is made.
+    """
+    wanted, path = wanted or tuple(MADE_IN), Path(folder) / FILE
+    module, trouble = None, ""
+    if path.exists():
+        spec = importlib.util.spec_from_file_location("my_engine", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        try:
+            Caller().call(spec.loader.exec_module, (module,), f"import {FILE}")
+        except StudentProblem as problem:
+            module, trouble = None, f"{problem.say} Mend it, or take one of the older files in {OLDER}."
+    missing = [name for name in wanted if not hasattr(module, name)]
+    if trouble:
+        return Engine(None, missing, trouble)
+    if not missing:
+        return Engine(module, (), f"your engine from {FILE}: {_listed(wanted)}.")
+    if module is None:
+        start = f"There is no {FILE} in this folder yet. It is made by keep(…) at the end of {_lessons(missing)}."
+    else:
+        start = f"your engine from {FILE}. Still missing:"
+    lines = [f"  {name} is made in {MADE_IN[name]}" if name in MADE_IN else f"  {name}" for name in missing]
+    return Engine(module, missing, "\n".join([start, *lines, "Everything else in this lesson works without it."]))
+
+
+def _lessons(names: Iterable[str]) -> str:
+    found = list(dict.fromkeys(MADE_IN[name].partition(",")[0] for name in names if name in MADE_IN))
+    return _listed(found) or "the lessons"
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    return " and ".join([", ".join(every[:-1]), every[-1]] if len(every) > 1 else every)
+
+
+# -------------------------------------------------------------------------------------------------------------------- watch
+
+
+def watch(
+    output: Any,
+    wanted: Sequence[Any],
+    run: Callable[[], Any],
+    *,
+    against: Mapping[str, Any] | None = None,
+    names: Mapping[str, Any] | None = None,
+    title: str = "by your engine",
+    **options: Any,
+) -> Any:
+    """Show in the viewer what the student's engine does when `run()` computes the gradients of `output` by the nodes `wanted`.
+
+    against: a Trace of minigrad; then both play on one clock, the first difference marked. names: of nodes; by default the caller's
+    variables. options: of `viz.show`, such as views. Where the engine is not finished, or stops, a sentence says so instead.
+    """
+    import viz
+
+    try:
+        trace = recorded(output, wanted, run, names=_named(names, inspect.currentframe()), title=title)
+    except StudentProblem as problem:
+        kind = "unfinished" if problem.kind == "unfinished" else "trouble"
+        return Feedback("Your engine in the viewer", kind, lines=[Line(kind, problem.say)])
+    if against is None:
+        return viz.show(trace, **options)
+    return viz.compare(against, trace, names=("minigrad", "yours"), **options)
+
+
+def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
+    """What `run()` gives; where the student's functions are not finished or stop, a sentence is printed and `instead` comes back."""
+    try:
+        return run()
+    except Missing as missing:
+        print(f"{missing} Do that, and come back.")
+    except Exception as error:
+        print(f"Not yet: {describe(error, run)} Are your functions written, and their checks passed?")
+    return instead
+
+
+def recorded(
+    output: Any, wanted: Sequence[Any], run: Callable[[], Any], *, names: Mapping[str, Any] | None = None, title: str = ""
+) -> dict[str, Any]:
+    """The Trace of what `run()` does: each call of a node's `pull` as it happens, with the adjoint that it was given.
+
+    A node has value, parents, pull(adjoint) -> a contribution for each parent, and op. Where the adjoint that a node gets is not the sum of
+    what was sent to it, the Trace says so: it shows what the engine did, right or wrong. Raises StudentProblem where `run` fails.
+    """
+    from viz.adapters import Writer
+
+    called = {id(node): name for name, node in (_named(names, inspect.currentframe())).items()}
+    writer, ids, order = Writer(title), dict[int, str](), behind(output)
+    for node in order:
+        name = called.get(id(node), "")
+        if node.parents:
+            op = ALIASES.get(node.op, node.op) or "op"
+            ids[id(node)] = writer.op(op, [ids[id(p)] for p in node.parents], node.value, name=name or None)
+        else:
+            ids[id(node)] = writer.input(name, node.value, kind="input" if name else "const")
+    pulls = {id(node): node.pull for node in order if node.parents}
+
+    def watched(node: Any) -> Callable[[Any], Any]:
+        def pull(adjoint: Any) -> Any:
+            _arrived(writer, ids[id(node)], adjoint, node is output)
+            parts = pulls[id(node)](adjoint)
+            if not isinstance(parts, list | tuple) or any(part is None or part is ... for part in parts):
+                raise StudentProblem(
+                    "unfinished", f"The rule of `{node.op}` gives nothing yet: write it above, run its cell, then this one."
+                )
+            if len(parts) != len(node.parents):
+                raise StudentProblem("type", f"The rule of `{node.op}` gives {len(parts)} parts for {len(node.parents)} parents.")
+            for slot, part in enumerate(parts):
+                writer.send(ids[id(node)], slot, _plain(part))
+            return parts
+
+        return pull
+
+    try:
+        for node in order:
+            if node.parents:
+                node.pull = watched(node)
+        found = Caller().call(run, (), "your engine")
+    except StudentProblem as problem:
+        first = problem.__context__  # what was raised inside the student's code
+        if isinstance(first, Missing):
+            raise StudentProblem("unfinished", f"{first} Do that, and come back.") from None
+        raise (first if isinstance(first, StudentProblem) else problem) from None
+    finally:
+        for node in order:
+            if node.parents:
+                node.pull = pulls[id(node)]
+    if not isinstance(found, list | tuple) or any(g is None or g is ... for g in found):
+        raise StudentProblem("unfinished", "Your engine gives no gradients yet. Write the functions above, run their cells, then this one.")
+    for node, gradient in zip(wanted, found, strict=False):
+        if id(node) in ids and (ids[id(node)] in writer.adjoints or np.any(_plain(gradient))):
+            _arrived(writer, ids[id(node)], gradient, node is output)
+    return writer.document([ids[id(output)]])
+
+
+def behind(output: Any) -> list[Any]:
+    """All nodes that a node was made from, and itself, each after its parents; by a loop, for graphs may be deep."""
+    found, done, waiting = [], set[int](), [(output, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if ready:
+            found.append(node)
+        elif id(node) not in done:
+            done.add(id(node))
+            waiting += [(node, True), *((p, False) for p in reversed(tuple(node.parents)))]
+    return found
+
+
+def _arrived(writer: Any, name: str, adjoint: Any, is_output: bool) -> None:
+    """The engine takes this for a node's adjoint: note it where it is the seed, or not what was sent."""
+    value = _plain(adjoint)
+    if is_output and name not in writer.adjoints:
+        writer.seed(name, value)
+    elif name not in writer.adjoints or not _near(writer.adjoints[name], value):
+        writer.correct(name, value)
+
+
+def _near(a: Any, b: Any) -> bool:
+    return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True))
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array, also where the engine computes with its own nodes."""
+    return getattr(value, "value", value)
+
+
+def _named(names: Mapping[str, Any] | None, frame: Any) -> dict[str, Any]:
+    """Names of nodes: those given, or the variables of whoever called the function to which the frame belongs."""
+    if names is not None:
+        return dict(names)
+    caller = frame.f_back if frame is not None else None
+    spaces = (caller.f_globals, caller.f_locals) if caller is not None else ()
+    found = {name: value for space in spaces for name, value in list(space.items()) if not name.startswith("_")}
+    return {name: value for name, value in found.items() if hasattr(value, "parents") and hasattr(value, "pull")}

@@ -1,0 +1,128 @@
+"""Lesson 3: what it says is so, and its exercises judge as they should."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from lessons.exercises.lesson03 import EXERCISES, colleague, f
+from lessons.grading import check, predict
+from lessons.grading.checking import check_exercise
+from lessons.grading.local import run_notebook
+from lessons.grading.sheet import examine, load_sheet
+from minigrad.trace import first_divergence, state_at
+from minigrad.watch import trace_function
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "03_the_algorithm.ipynb"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    """The names that the lesson's cells define."""
+    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
+    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+
+
+def test_the_sheet_is_fit_to_grade_with():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values()), report.missed
+
+
+def test_the_numbers_of_the_text(scope):
+    assert scope["x4"].value == pytest.approx(math.e * (math.e + 1))
+    assert scope["first"].value == pytest.approx(math.e * (2 * math.e + 1), rel=1e-14)
+    second = scope["mg"].func.grad(scope["mg"].func.grad(f))(scope["mg"].tensor(1.0, dtype=scope["mg"].float64))
+    assert second.item() == pytest.approx(4 * math.e**2 + math.e, rel=1e-14)
+
+
+def test_the_colleagues_first_wrong_step_is_the_one_that_overwrites():
+    parting = first_divergence(trace_function(f, 1.0, mode="reverse"), colleague())
+    assert (parting.node, parting.got) == ("v1", pytest.approx(math.e))
+    assert state_at(colleague(), len(colleague()["steps"])).cells["x1", "g"] == pytest.approx(math.e**2)
+
+
+def test_the_lessons_function_is_the_exercises(scope):
+    shown, asked = (trace_function(g, 1.0, mode="reverse") for g in (scope["f"], f))
+    assert [step["writes"] for step in shown["steps"]] == [step["writes"] for step in asked["steps"]]
+
+
+@pytest.mark.parametrize("name, wrong, word", [
+    ("parts-of-x2", 1, "two arrows"), ("bar-x2", math.e + 1, "what x4 sends"), ("bar-x2", math.e, "what x3 sends"),
+    ("overwritten", 17.496394026, "right gradient"), ("overwritten", 10.1073, "stays"),
+])  # fmt: skip
+def test_slips_of_predictions_are_recognised(name, wrong, word):
+    assert word in str(predict(name, wrong))
+
+
+def test_an_order_by_recursion_is_right_but_for_the_long_chain():
+    def topological_order(output):
+        found = []
+
+        def visit(node):
+            if node not in found:
+                for parent in node.parents:
+                    visit(parent)
+                found.append(node)
+
+        visit(output)
+        return found
+
+    said = check("topological_order", topological_order)
+    assert said.points == 3
+    assert "RecursionError" in str(said)
+
+
+def test_nodes_of_no_graph_are_told():
+    assert "no node" in str(check("topological_order", lambda output: [output, 3, *output.parents]))
+
+
+def test_gradients_of_bystanders_must_be_zero(scope):
+    def gradients(order, wanted):
+        return scope["gradients"](order, [w for w in wanted if w in order])
+
+    said = check("gradients", gradients)
+    assert not said.passed
+    assert "no influence (0 of 1)" in str(said)
+
+
+def test_gradients_that_overwrite_are_named():
+    def gradients(order, wanted):
+        grad = {order[-1]: 1.0}
+        for node in reversed(order):
+            if node.parents:
+                grad.update(zip(node.parents, node.pull(grad[node]), strict=True))
+        return [grad.get(w, 0.0) for w in wanted]
+
+    said = check_exercise(EXERCISES["gradients"], [gradients], seed=3)
+    assert said.points == pytest.approx(2)  # single operations, no influence
+    assert "overwrit" in str(said) or "last" in str(said)
+    assert said.trace is not None
+
+
+def test_rules_with_numbers_lose_the_second_derivative_only(scope):
+    node = scope["Node"]
+
+    def mul(a, b):
+        a, b = scope["as_node"](a), scope["as_node"](b)
+        return node(a.value * b.value, (a, b), lambda g: (getattr(g, "value", g) * b.value, getattr(g, "value", g) * a.value), "mul")
+
+    def exp(a):
+        value = math.exp(a.value)
+        return node(value, (a,), lambda g: (getattr(g, "value", g) * value,), "exp")
+
+    said = check("graph-rules", mul, exp)
+    assert said.points == 2
+    assert "plain number" in str(said)
+
+
+def test_operators_may_be_used_in_rules(scope):
+    node = scope["Node"]
+
+    def exp(a):
+        y = node(math.exp(a.value), (a,), None, "exp")
+        y.pull = lambda g: (g * y,)
+        return y
+
+    assert check("graph-rules", scope["mul"], exp).passed

@@ -1,0 +1,87 @@
+"""Lesson 5: what it says is so, and its exercises judge as they should."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from lessons.exercises.lesson05 import POINT
+from lessons.grading import check, predict
+from lessons.grading.local import run_notebook
+from lessons.grading.sheet import examine, load_sheet
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "05_tensors.ipynb"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    """The names that the lesson's cells define."""
+    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
+    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+
+
+def test_the_sheet_is_fit_to_grade_with():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values()), report.missed
+
+
+def test_the_lessons_point_is_the_exercises(scope):
+    assert (scope["point"].numpy() == POINT).all()
+
+
+def test_the_tensor_class_agrees_with_the_engine(scope):
+    """Each operation of the class, with broadcasting, against minigrad: its pull is the engine's cotangent."""
+    tensor, rng = scope["Tensor"], np.random.default_rng(0)
+    draw = lambda *shape: rng.uniform(0.5, 2, size=shape)
+    for run, arrays in [
+        (lambda a, b: a + b, (draw(2, 3), draw(3))), (lambda a, b: a - b, (draw(2, 1), draw(4))), (lambda a, b: a - b, (draw(), draw(2))),
+        (lambda a, b: a @ b, (draw(2, 3), draw(3, 4))), (lambda a: a.exp(), (draw(2, 3),)), (lambda a: a.t(), (draw(2, 3),)),
+        (lambda a: a.pow(3), (draw(4),)), (lambda a: a.sum(), (draw(2, 3),)), (lambda a: a.sum(1), (draw(2, 3),)),
+    ]:  # fmt: skip
+        made = run(*map(tensor, arrays))
+        value, pull = mg.func.vjp(run, *(mg.tensor(a) for a in arrays))
+        assert made.value == pytest.approx(value.numpy())
+        g = rng.uniform(-1, 1, size=made.value.shape)
+        for ours, theirs in zip(made.pull(np.asarray(g)), pull(mg.tensor(g)), strict=True):
+            assert ours.shape == tuple(theirs.shape)
+            assert ours == pytest.approx(theirs.numpy(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name, wrong, word", [
+    ("bar-squares", 0.25, "mean"), ("bar-corner", -2.0, "through the transpose"), ("bar-corner", 2.0, "through the exponential"),
+    ("bar-corner", -4.0, "other sign"), ("bar-bias", 1, "all 4 rows"), ("bar-bias", 12, "one column only"),
+])  # fmt: skip
+def test_slips_of_predictions_are_recognised(name, wrong, word):
+    assert word in str(predict(name, wrong))
+
+
+@pytest.mark.parametrize("name, wrong, points, word", [
+    ("pull_exp", lambda x, g: np.exp(x), 0, "left out `g`"),
+    ("pull_t", lambda x, g: g, 0, "unchanged"),
+    ("pull_t", lambda x, g: x.T, 0, ""),
+    ("pull_sum", lambda x, axis, g: g * np.ones(x.shape), 1, "axis"),
+    ("pull_sum", lambda x, axis, g: g, 0, "copy"),
+    ("unbroadcast", lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape)))), 2, "stretched"),
+    ("pull_matmul", lambda a, b, g: (g @ b, a @ g), 0, ""),
+    ("pull_matmul", lambda a, b, g: (a.T @ g, g @ b.T), 0, ""),
+])  # fmt: skip
+def test_wrong_rules_are_found_out(name, wrong, points, word):
+    said = check(name, wrong)
+    assert not said.passed
+    assert said.points == points
+    assert word in str(said)
+
+
+def test_other_right_ways_are_right():
+    assert check("pull_sum", lambda x, axis, g: np.ones_like(x) * (g if axis is None else np.expand_dims(g, axis))).passed
+    assert check("pull_matmul", lambda a, b, g: [np.einsum("ij,kj->ik", g, b), np.einsum("ik,ij->kj", a, g)]).passed
+    assert check("pull_t", lambda x, g: np.swapaxes(g, 0, 1)).passed
+
+
+def test_the_engines_own_rule_may_not_be_called_in_a_hand_in():
+    from lessons.exercises.lesson05 import EXERCISES
+
+    assert all("derivatives" in EXERCISES[n].forbid for n in ("pull_exp", "pull_t", "pull_sum", "unbroadcast", "pull_matmul"))

@@ -1,0 +1,88 @@
+"""Lesson 6: what it says is so, and its exercises judge as they should."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from lessons.exercises.lesson06 import verdicts
+from lessons.grading import check, predict
+from lessons.grading.local import run_notebook
+from lessons.grading.sheet import examine, load_sheet
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "06_autograd_tour.ipynb"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    """The names that the lesson's cells define."""
+    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
+    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+
+
+def test_the_sheet_is_fit_to_grade_with():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values()), report.missed
+
+
+def test_the_properties_that_the_text_names(scope):
+    assert (scope["J"] - scope["expected"]).abs().max().item() == 0
+    assert scope["by_x"].tolist() == [[2, 0], [0, 2]]
+    assert scope["by_y"].tolist() == [[3, 0], [0, 3]]
+    assert scope["H"].shape == (2, 2, 2, 2)
+    assert [scope[name].tolist() for name in ("xx", "xy", "yx", "yy")] == [[[4, 0], [0, 4]], [[0, 0]] * 2, [[0, 0]] * 2, [[6, 0], [0, 6]]]
+    x = mg.tensor([1.0, 2.0], dtype=mg.float64)
+    assert mg.func.grad(scope["slope_along"])(x).tolist() == [6.0, 120.0]
+
+
+def test_the_engine_has_forward_mode_whatever_a_page_once_said(scope):
+    x, v = mg.rand(2, 2), mg.rand(2, 2)
+    ways = [scope["jvp"](scope["exp_reducer"], x, v, strategy=way)[1].numpy() for way in ("forward-mode", "double-backward")]
+    np.testing.assert_allclose(*ways, rtol=1e-6)
+
+
+def test_the_five_calls():
+    assert verdicts() == {"a": "zeros", "b": "error", "c": "error", "d": "None", "e": "zeros"}
+
+
+def sigmoid(rule):
+    class Sigmoid(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            s = 1 / (1 + (-x).exp())
+            ctx.save_for_backward(s)
+            return s
+
+        @staticmethod
+        def backward(ctx, g):
+            return rule(g, *ctx.saved_tensors)
+
+    return Sigmoid
+
+
+@pytest.mark.parametrize("rule, points, word", [
+    (lambda g, s: g * s * (1 - s), 4, "right"),
+    (lambda g, s: g * s, 1, "as the rule of exp does"),
+    (lambda g, s: s * (1 - s), 1, "multiply by it"),
+    (lambda g, s: mg.tensor(g.detach().numpy() * s.detach().numpy() * (1 - s.detach().numpy())), 3, "differentiated again (0 of 1)"),
+    (lambda g, s: None, 1, "returns nothing yet"),
+])  # fmt: skip
+def test_a_sigmoid(rule, points, word):
+    said = check("sigmoid_function", sigmoid(rule))
+    assert said.points == points, str(said)
+    assert word in str(said)
+
+
+def test_a_sigmoid_that_is_no_class_is_told_so():
+    assert "should be a class" in str(check("sigmoid_function", lambda x: x))
+
+
+def test_slips_are_recognised():
+    assert check("verdicts", {letter: "zeros" for letter in "abcde"}).points == 1.5
+    assert "no word yet" in str(check("verdicts", {"a": "zeros"}))
+    assert "The second one adds" in str(predict("twice", 6))
+    assert "spread over the rows" in str(check("exp_reducer_vjp", lambda x, g: g * np.exp(x)))
+    assert "the first derivative" in str(check("hessian_times", lambda f, x, v: mg.autograd.grad(f(x), x)[0]))

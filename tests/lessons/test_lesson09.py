@@ -1,0 +1,110 @@
+"""Lesson 9: what it says is so, and its exercises judge as they should."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from lessons.exercises.lesson09 import network_loss, one_hot
+from lessons.grading import check, predict
+from lessons.grading.local import run_notebook
+from lessons.grading.sheet import examine, load_sheet
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "09_operations_only.ipynb"
+
+
+@pytest.fixture(scope="module")
+def scope(tmp_path_factory):
+    """The names that the lesson's cells define, in a folder without an engine."""
+    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("lesson"))
+        return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+
+
+def test_the_sheet_is_fit_to_grade_with():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values()), report.missed
+
+
+def test_the_loss_falls_in_each_of_the_ten_steps_but_only_in_the_third_digit(scope):
+    losses = np.array(scope["losses"])
+    assert len(losses) == 10
+    assert (np.diff(losses) < 0).all()
+    assert 1e-5 < losses[0] - losses[-1] < 1e-2
+    assert losses[0] == pytest.approx(np.log(2), abs=0.01)
+
+
+def test_of_a_frozen_layer_no_adjoint_is_computed(scope):
+    named = {n.get("name"): n["id"] for n in scope["frozen"]["nodes"]}
+    written = {node for step in scope["frozen"]["steps"] for node, column, _ in step["writes"] if column == "g"}
+    assert named["w1"] in written
+    assert not {named["w0"], named["b0"]} & written
+    assert scope["b0"].requires_grad  # and afterwards it is as before
+
+
+def test_the_loss_of_the_judge_is_the_engines(scope):
+    values = [p.detach().numpy() for p in (scope["w0"], scope["b0"], scope["w1"], scope["b1"])]
+    own = network_loss(values, scope["x_data"], scope["labels"], 0)
+    assert own == pytest.approx(scope["loss_of"]().item(), rel=1e-5)
+
+
+def test_the_lessons_forward_pass_is_the_loss_of_its_rule(scope):
+    """cross_entropy of section 5 and pull_cross_entropy belong together, and to the engine's loss."""
+
+    class Held:
+        def __init__(self, value, parents=(), pull=None, op=""):
+            self.value, self.pull = np.asarray(value), pull
+
+    scores, target = np.array([[1000.0, 0.0], [0.5, -0.5]]), one_hot([1, 0]).astype(float)
+    made = scope["cross_entropy"](Held(scores), target)
+    leaf = mg.tensor(scores, requires_grad=True)
+    theirs = mg.nn.functional.cross_entropy(leaf, mg.tensor(target))
+    theirs.backward()
+    assert made.value == pytest.approx(theirs.item())
+    assert made.pull(1.0)[0] == pytest.approx(leaf.grad.numpy())
+
+
+@pytest.mark.parametrize("name, wrong, word", [
+    ("pairs", 5, "do not store"), ("pairs", 6, "data"), ("pairs-feature", 4, "h itself"), ("pairs-frozen", 4, "cannot store"),
+    ("pairs-frozen", 0, "still there"),
+])  # fmt: skip
+def test_slips_of_predictions_are_recognised(name, wrong, word):
+    assert word in str(predict(name, wrong))
+
+
+@pytest.mark.parametrize("name, wrong, points, word", [
+    ("sgd", lambda p, g, s: None, 0, "not started"),
+    ("sgd", lambda p, g, s: p + 0.05 * g, 0, "uphill"),
+    ("sgd", lambda p, g, s: p - 0.1 * g, 0, "factor 2 too many"),
+    ("pull_relu", lambda x, g: np.maximum(g, 0), 0, "decided by x"),
+    ("pull_relu", lambda x, g: (x > 0) * 1.0, 1, "left out `g`"),
+    ("pull_cross_entropy", lambda s, t, g: np.exp(s) / np.exp(s).sum(1, keepdims=True) * g - t, 1, ""),
+    ("pull_cross_entropy", lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(1, keepdims=True) - t) / len(s), 3, "large scores"),
+])  # fmt: skip
+def test_wrong_answers_are_found_out(name, wrong, points, word):
+    with np.errstate(all="ignore"):
+        said = check(name, wrong)
+    assert not said.passed
+    assert said.points <= points
+    assert word in str(said)
+
+
+def test_an_optimiser_that_changes_the_parameter_in_place_is_right():
+    def sgd(p, g, state):
+        p -= 0.05 * g
+
+    assert check("sgd", sgd).passed
+
+
+def test_a_training_that_does_not_train_is_below_no_bar(scope):
+    def train(x, labels, seed):
+        return [p.detach().numpy() for p in scope["parameters"]()]
+
+    said = check("train", train)
+    assert said.points == 0
+    assert "should be at most 0.4" in str(said)
+    assert "cannot be used" in str(check("train", lambda x, labels, seed: [1.0]))

@@ -1,0 +1,111 @@
+"""Lesson 10: what it says is so, and its exercises judge as they should."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from lessons.exercises import lesson10
+from lessons.exercises.lesson10 import EXERCISES
+from lessons.grading import check, predict
+from lessons.grading.checking import check_exercise
+from lessons.grading.local import run_notebook
+from lessons.grading.sheet import examine, load_sheet
+from minigrad.watch import trace_function
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "10_layers_and_cnn.ipynb"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    """The names that the lesson's cells define."""
+    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
+    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+
+
+def test_the_sheet_is_fit_to_grade_with():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values()), report.missed
+
+
+def test_the_shapes_are_those_of_the_lessons_network(scope):
+    net, seen = scope["CNN"](), {}
+    for name in ("conv1", "pooling1", "conv21", "linear"):
+        getattr(net, name).register_forward_hook(lambda module, args, out, name=name: seen.update({name: tuple(out.shape)}))
+    net(scope["x"])
+    assert {name: shape for name, shape in lesson10.shapes().items() if name in seen} == seen
+
+
+def test_the_network_forks_once_and_the_fork_gets_two_contributions(scope):
+    trace = trace_function(lambda x: scope["loss_of"](scope["net"](x), scope["t"]), scope["x"], mode="reverse")
+    (cat,) = (n for n in trace["nodes"] if n.get("op") == "cat")
+    fork = [n["id"] for n in trace["nodes"] if n.get("group", "").endswith("pooling1")][-1]
+    arrived = [s for s in trace["steps"] if s["node"] == fork and s["phase"] in ("adjoint", "accumulate")]
+    assert cat["shape"] == [2, 32, 8, 8] and len(arrived) == 2
+    shapes = {n["id"]: n["shape"] for n in trace["nodes"]}
+    for step in trace["steps"]:
+        for node, column, value in step["writes"]:
+            if column == "g" and isinstance(value, dict):
+                assert value["shape"] == shapes[node], "an adjoint has the shape of its value"
+
+
+def test_the_training_learns_and_the_running_statistics_catch_up(scope):
+    net = scope["net"].eval()
+    with mg.no_grad():
+        right = (net(scope["images"][1500:]).argmax(1) == scope["labels"][1500:]).float().mean().item()
+    assert right > 0.85
+    assert float(re.match(r"[\d.]+", scope["by_running"])[0]) == pytest.approx(100 * right, abs=0.06)
+
+
+def test_the_other_way_to_write_each_rule_is_right_too():
+    def adjoint_cat(g, channels):
+        return tuple(np.split(g, np.cumsum(channels)[:-1], axis=1))
+
+    def adjoint_max_pool(x, g):
+        windows = x.reshape(g.shape[0], 2, g.shape[1], 2).swapaxes(1, 2).reshape(*g.shape, 4)
+        out = np.zeros_like(windows)
+        np.put_along_axis(out, windows.argmax(-1)[..., None], g[..., None], -1)
+        return out.reshape(*g.shape, 2, 2).swapaxes(1, 2).reshape(x.shape)
+
+    assert check("adjoint_cat", adjoint_cat).passed and check("adjoint_max_pool", adjoint_max_pool).passed
+    assert check("adjoint_centred", lambda g: (np.eye(len(g)) - 1 / len(g)) @ g).passed
+
+
+def test_ties_are_worth_a_point_of_their_own():
+    def everybody(x, g):
+        large = g.repeat(2, 0).repeat(2, 1)
+        return large * (x == x.reshape(g.shape[0], 2, g.shape[1], 2).max((1, 3)).repeat(2, 0).repeat(2, 1))
+
+    feedback = check("adjoint_max_pool", everybody)
+    assert (feedback.points, feedback.possible) == (2, 3) and "more comes back than was sent" in str(feedback)
+
+
+@pytest.mark.parametrize("changed, word", [
+    ({"conv1": (2, 32, 6, 6)}, "eat the border"), ({"pooling1": (2, 32, 4, 4)}, "stride 2"), ({"cat": (2, 16, 8, 8)}, "both"),
+    ({"flatten": (4096,)}, "row of its own"), ({"linear": (10,)}, "should have 2 numbers"), ({"linear": "ten"}, "tuple of whole numbers"),
+])  # fmt: skip
+def test_wrong_shapes_are_told_why(changed, word):
+    feedback = check("shapes", {**lesson10.shapes(), **changed})
+    assert feedback.status == "wrong" and word in str(feedback) and feedback.points == 2
+
+
+def test_a_table_that_is_not_finished_says_what_is_next():
+    assert "`cat`" in str(check("shapes", {**lesson10.shapes(), "cat": ...})) and check("shapes", ...).status == "unfinished"
+
+
+@pytest.mark.parametrize("name, wrong, word", [
+    ("conv1-parameters", 320, "no bias"), ("winners", 16, "Only the winner"), ("windows", 8, "own window"),
+    ("running-mean", 5, "by a tenth only"), ("running-mean", 4.5, "not of the old one"), ("equal-filters", 4, "tell the four apart"),
+])  # fmt: skip
+def test_slips_of_predictions_are_recognised(name, wrong, word):
+    assert word in str(predict(name, wrong))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+    for name in ("adjoint_cat", "adjoint_max_pool", "adjoint_centred"):
+        assert check_exercise(EXERCISES[name], [scope[name]], seed).passed

@@ -1,0 +1,84 @@
+"""Lesson 11: its exercises judge as they should. That its training works is proved in test_workshop.py and test_notebooks.py."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lessons.exercises.lesson11 import BROKEN, EVERY, EXERCISES, network
+from lessons.grading import check, predict
+from lessons.grading.sheet import examine, load_sheet
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "11_training.ipynb"
+
+
+def test_every_exercise_is_asked_in_the_lesson():
+    assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
+
+
+@pytest.mark.slow
+def test_the_sheet_is_fit_to_grade_with():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+
+
+def test_every_classic_mistake_is_caught():
+    from lessons.grading.sheet import missed_mistakes
+
+    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {name: [] for name in EXERCISES}
+
+
+def test_the_network_is_the_lessons():
+    assert sum(p.numel() for p in network().parameters()) == 1427
+    source = LESSON.read_text(encoding="utf-8")
+    assert f"stop_in={BROKEN}" in source
+    assert f"every={EVERY}" in source
+
+
+@pytest.mark.parametrize("name, wrong, word", [
+    ("parameters", 1350, "biases are missing"), ("parameters", 79, "neurons"), ("resumes", 217, "is lost"), ("resumes", 199, "exactly 200"),
+    ("resumes", 250, "multiples of 50"), ("resumes", 0, "of no use"),
+])  # fmt: skip
+def test_slips_of_predictions_are_recognised(name, wrong, word):
+    assert word in str(predict(name, wrong))
+
+
+def forgetful(p, g, s):
+    return p - 0.01 * g / (np.abs(g) + 1e-8)  # right in the first step only
+
+
+@pytest.mark.parametrize("name, wrong, points, word", [
+    ("bands", lambda c: (c.mean(axis=0), c.std(axis=0)), 0, "mean"),
+    ("bands", lambda c: (np.median(c, axis=1), c.std(axis=1)), 0, "axis 0"),
+    ("bands", lambda c: np.median(c, axis=0), 0, ""),
+    ("early_stop", lambda losses, patience: int(np.argmin(losses)), 1, "stopped before"),
+    ("early_stop", lambda losses, patience: len(losses), 0, ""),
+    ("adam", forgetful, 1, "state"),
+    ("adam", lambda p, g, s: p - 0.01 * g, 0, ""),
+])  # fmt: skip
+def test_wrong_answers_are_found_out(name, wrong, points, word):
+    said = check(name, wrong)
+    assert not said.passed
+    assert said.points <= points
+    assert word in str(said)
+
+
+def test_an_adam_without_its_corrections_is_found_out():
+    def adam(p, g, state):
+        state["m"] = 0.9 * state.get("m", 0.0) + 0.1 * g
+        state["v"] = 0.999 * state.get("v", 0.0) + 0.001 * g**2
+        return p - 0.01 * state["m"] / (np.sqrt(state["v"]) + 1e-8)
+
+    assert check("adam", adam).points == 0
+
+
+def test_numpys_integers_are_an_index():
+    def early_stop(losses, patience):
+        best = 0
+        for epoch in range(len(losses)):
+            best = epoch if losses[epoch] < losses[best] else best
+            if epoch - best == patience:
+                break
+        return np.int64(best)
+
+    assert check("early_stop", early_stop).passed

@@ -1,0 +1,181 @@
+"""Lesson 13: what it shows is so, and its exercises judge operations of one's own as they should."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from lessons.exercises.lesson13 import EXERCISES
+from lessons.grading import check, predict
+from lessons.grading.judge import judge
+from lessons.grading.local import run_cases, run_notebook
+from lessons.grading.sheet import examine, load_sheet
+from minigrad.autograd import Function, gradcheck, gradgradcheck
+from minigrad.autograd.gradcheck import GradcheckError
+from minigrad.errors import NotDifferentiableError
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "13_own_operation.ipynb"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    """The names that the lesson's cells define; its viewers are shown in test_notebooks.py."""
+    from minigrad.networks import bprop_getters
+
+    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
+    left_out = frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith(("-check", "viewer")))
+    names = run_notebook(notebook, left_out)
+    yield names
+    del bprop_getters[names["LogisticOp"]]
+
+
+@pytest.fixture
+def points():
+    return mg.tensor([0.5, -1.0, 2.0], dtype=mg.float64, requires_grad=True)
+
+
+# ------------------------------------------------------------------------------------------------------ what the lesson says
+
+
+def test_the_formula_overflows_and_the_solution_does_not():
+    x = mg.tensor(800.0, dtype=mg.float64, requires_grad=True)
+    y = mg.log(1 + mg.exp(x))
+    y.backward()
+    assert math.isinf(y.item())
+    assert math.isnan(x.grad.item())
+
+
+def test_the_solution_of_exercise_1_is_right_for_large_inputs(scope):
+    x = mg.tensor([800.0, -800.0], dtype=mg.float64, requires_grad=True)
+    y = scope["Softplus"].apply(x)
+    y.sum().backward()
+    assert y.tolist() == [800.0, 0.0]
+    assert x.grad.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["ForgetsG", "WrongSign", "WrongShape"])
+def test_the_broken_operations_are_found_and_the_right_one_is_not(scope, points, name):
+    assert gradcheck(scope["Logistic"].apply, (points,))
+    with pytest.raises(mg.AutogradError):
+        gradcheck(scope[name].apply, (points,))
+
+
+def test_forward_mode_needs_its_own_rule(scope, points):
+    assert gradcheck(scope["LogisticBoth"].apply, (points,), check_forward_ad=True)
+    with pytest.raises(NotDifferentiableError):
+        gradcheck(scope["Logistic"].apply, (points,), check_forward_ad=True)
+
+
+def test_a_slope_that_is_computed_in_forward_is_lost_for_the_second_derivative(scope, points):
+    assert gradcheck(scope["ConstantSlope"].apply, (points,))
+    with pytest.raises(GradcheckError):
+        gradgradcheck(scope["ConstantSlope"].apply, (points,))
+    assert gradgradcheck(scope["Cube"].apply, (points,))
+    with pytest.raises(NotDifferentiableError):
+        mg.func.grad(mg.func.grad(scope["Honest"].apply))(scope["two"])
+
+
+def test_the_operation_with_a_bprop_works_in_both_modes_and_twice(scope, points):
+    assert gradcheck(scope["logistic"], (points,), check_forward_ad=True)
+    assert gradgradcheck(scope["logistic"], (points,))
+
+
+# ----------------------------------------------------------------------------------------------------------- the exercises
+
+
+def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake():
+    report = examine(load_sheet(LESSON))
+    assert report.ok, str(report)
+    assert not any(report.missed.values()), str(report)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+    for exercise in EXERCISES.values():
+        cases = exercise.cases(seed)
+        assert judge(exercise, cases, run_cases(exercise, cases, scope, 30.0)).full, exercise.name
+
+
+def softplus(forward, backward, base=Function):
+    """A student's Softplus of two functions of x."""
+
+    def saved(ctx, x):
+        ctx.save_for_backward(x)
+        return forward(x)
+
+    body = {"forward": staticmethod(saved), "backward": staticmethod(lambda ctx, g: backward(ctx.saved_tensors[0], g))}
+    return type("Softplus", (base,), body)
+
+
+STABLE = lambda x: mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))
+NAIVE = lambda x: mg.log(1 + mg.exp(x))
+
+
+def test_another_stable_formula_is_right():
+    assert check(
+        "Softplus", softplus(lambda x: mg.logaddexp(x, mg.zeros_like(x)), lambda x, g: g * mg.exp(-mg.logaddexp(-x, 0 * x)))
+    ).passed
+
+
+def test_the_formula_as_it_stands_on_paper_loses_the_point_for_large_inputs_only():
+    feedback = check("Softplus", softplus(NAIVE, lambda x, g: g * mg.sigmoid(x)))
+    assert feedback.points == 3
+    assert "not finite" in str(feedback)
+
+
+WRONG = {
+    "forgets g": (lambda x, g: mg.sigmoid(x), "left out `g`"),
+    "passes g on": (lambda x, g: g, "passes unchanged"),
+    "sign": (lambda x, g: g * mg.sigmoid(-x), "the sign of x"),
+    "value": (lambda x, g: g * STABLE(x), "value instead of the derivative"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_gradients_are_told_why(name):
+    backward, says = WRONG[name]
+    feedback = check("Softplus", softplus(STABLE, backward))
+    assert feedback.points == 1
+    assert says in str(feedback)
+
+
+def test_a_method_that_is_not_written_is_not_started_or_the_points_of_the_other():
+    nothing = softplus(lambda x: None, lambda x, g: None)
+    assert "not started" in str(check("Softplus", nothing))
+    half = check("Softplus", softplus(STABLE, lambda x, g: None))
+    assert half.points == 1
+    assert "returns nothing yet" in str(half)
+
+
+@pytest.mark.parametrize("bad", [5, None, ..., mg.softplus, Function])
+def test_what_is_no_operation_does_not_stop_the_check(bad):
+    feedback = check("Softplus", bad)
+    assert feedback.points == 0
+    assert "check itself failed" not in str(feedback)
+
+
+def test_swapped_legs_are_told(scope):
+    class Hypotenuse(scope["Hypotenuse"]):
+        @staticmethod
+        def jvp(ctx, da, db):
+            a, b, y = ctx.saved_tensors
+            return (b * da + a * db) / y
+
+    feedback = check("Hypotenuse", Hypotenuse)
+    assert feedback.points == 0
+    assert "operands are swapped" in str(feedback)
+
+
+def test_a_cube_with_a_constant_slope_is_told_why(scope):
+    feedback = check("Cube", scope["ConstantSlope"])
+    assert feedback.points == 1
+    assert "there it is a constant" in str(feedback)
+
+
+@pytest.mark.parametrize("name, guess, says", [("own-operations", 5, "It is not recorded"), ("lost-derivative", 12, "what it should be")])
+def test_usual_slips_are_told(name, guess, says):
+    feedback = predict(name, guess)
+    assert not feedback.passed
+    assert says in str(feedback)
