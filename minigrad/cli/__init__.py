@@ -13,8 +13,13 @@ from importlib import import_module
 import minigrad
 
 COMMANDS = {
+    "site": "write the course as a static site",
+    "grade": "grade a folder of students' notebooks",
     "lab": "open the course in JupyterLab, or check that it runs",
+    "release": "write the students' edition of the course, to hand out",
     "trace": "differentiate a formula and show every step",
+    "animate": "the steps as a film, a page or a strip for paper",
+    "draw": "the graph that a formula or a function leaves behind",
 }
 
 EXAMPLES = """\
@@ -24,6 +29,10 @@ examples:
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 --mode forward --seed x2=1
   minigrad trace "sin(x)**2" x=pi/6 -o steps.html
+  minigrad release handout/
+  minigrad grade run lesson.ipynb submitted/ --out results/
+  minigrad animate "sin(x)**2" x=pi/6 -o film.webp
+  minigrad draw "sin(x)**2" x=pi/6 -o graph.svg
 
 `minigrad COMMAND --help` tells more about a command.
 """

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.cli import complain
-
-LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-"""The course lies beside the package `minigrad`, in a checkout as in an installation."""
+from minigrad.cli.course import LESSONS, copy_course
 
 QUIET = [
     # A server that asks the network for nothing: no news, no look for a newer version, no list of extensions.
@@ -50,38 +48,11 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s")
-    parser.add_argument("--check", action="store_true", help="run the first lesson without a browser and print what it computes")
+    parser.add_argument("--check", action="store_true", help="run the first two lessons without a browser and print what they compute")
     options = parser.parse_args(own)
     # The kernel of this Python environment, even if the user has made another one of the same name their default.
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
     return check() if options.check else open_lab(Path(options.folder).expanduser(), passed_on)
-
-
-def course_files(lessons: Path) -> list[Path]:
-    """What a student needs of the folder `lessons`, as relative paths: the notebooks and what lies beside them, but no Python modules."""
-    found = (path.relative_to(lessons) for path in sorted(lessons.rglob("*")) if path.is_file() and path.suffix not in (".py", ".pyc"))
-    return [path for path in found if not any(part.startswith((".", "_")) for part in path.parts)]
-
-
-def copy_course(lessons: Path, folder: Path) -> tuple[list[Path], list[Path]]:
-    """Copies the student's edition of the course into `folder`, and never over a file.
-
-    Returns the relative paths that were copied, and those that were kept because they differ.
-    """
-    student_file = importlib.import_module("lessons.edition").student_file  # by name: the engine's package does not depend on the course
-    copied, kept = [], []
-    for path in course_files(lessons):
-        ours, theirs = lessons / path, folder / path
-        theirs.parent.mkdir(parents=True, exist_ok=True)
-        content = student_file(ours)
-        try:
-            with theirs.open("xb") as file:  # x: fails where anything is there already
-                file.write(content)
-            copied.append(path)
-        except FileExistsError:
-            if not theirs.is_file() or theirs.read_bytes() != content:
-                kept.append(path)
-    return copied, kept
 
 
 def open_lab(folder: Path, passed_on: list[str]) -> int:
@@ -112,7 +83,7 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
 
 
 def check() -> int:
-    """Runs the first lesson in a temporary folder and prints what its cells printed or showed; 1 if a cell fails."""
+    """Runs the first two lessons in a temporary folder and prints what their cells printed or showed; 1 if a cell fails."""
     missing = [name for name in ("nbclient", "nbformat", "ipykernel") if importlib.util.find_spec(name) is None]
     if missing:
         complain(INSTALL)
@@ -120,29 +91,34 @@ def check() -> int:
     notebooks = _notebooks()
     if not notebooks:
         return 1
-    nbformat, nbclient = importlib.import_module("nbformat"), importlib.import_module("nbclient")
-    exceptions = importlib.import_module("nbclient.exceptions")
     with tempfile.TemporaryDirectory(prefix="minigrad-check-") as folder:
         copy_course(LESSONS, Path(folder))
-        lesson = Path(folder, notebooks[0].name)
-        notebook = nbformat.read(lesson, as_version=4)
         # The kernel keeps its notes here too: nothing of the user's is read or written.
         for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
             os.environ[variable] = str(Path(folder, f".{variable.lower()}"))
-        client = nbclient.NotebookClient(
-            notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}, extra_arguments=["--log-level=ERROR"]
-        )
-        print(f"{lesson.name}: running its cells", flush=True)
-        try:
-            client.execute()
-        except (exceptions.CellControlSignal, exceptions.DeadKernelError, RuntimeError) as error:
-            _print_outputs(notebook)
-            complain(_failure(notebook, error))
-            return 1
+        return 0 if all(_runs(Path(folder, notebook.name)) for notebook in notebooks[:2]) else 1
+
+
+def _runs(lesson: Path) -> bool:
+    """Runs a notebook and prints what its cells gave; whether all of them ran."""
+    nbformat, nbclient = importlib.import_module("nbformat"), importlib.import_module("nbclient")
+    exceptions = importlib.import_module("nbclient.exceptions")
+    notebook = nbformat.read(lesson, as_version=4)
+    resources = {"metadata": {"path": str(lesson.parent)}}
+    client = nbclient.NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources=resources, extra_arguments=["--log-level=ERROR"]
+    )
+    print(f"{lesson.name}: running its cells", flush=True)
+    try:
+        client.execute()
+    except (exceptions.CellControlSignal, exceptions.DeadKernelError, RuntimeError) as error:
+        _print_outputs(notebook)
+        complain(_failure(notebook, error))
+        return False
     _print_outputs(notebook)
     cells = sum(cell.cell_type == "code" for cell in notebook.cells)
     print(f"{lesson.name}: all {cells} code cells ran")
-    return 0
+    return True
 
 
 def _notebooks() -> list[Path]:

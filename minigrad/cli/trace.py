@@ -14,10 +14,13 @@ from typing import Any
 
 from minigrad import backend, expression, functions
 from minigrad.cli import complain
+from minigrad.cli.target import Formula, PythonFunction, UsageError, target
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
 
 FORMATS = ("text", "json", "html", "svg")
+PICTURES = ("png", "pdf", "webp", "gif")
+"""Endings of files that are not text: written by viz.save, never to a terminal."""
 MODES = ("primal", "forward", "reverse", "both")
 MAX_VALUE_CHARACTERS = 100_000
 
@@ -50,12 +53,8 @@ examples:
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 --mode forward --seed x2=1
   minigrad trace "sum(sin(x)**2)" "x=[0, 1, 2]" --mode reverse
-  minigrad trace "exp(-x**2/2)" x=1 -o steps.html
+  minigrad trace "exp(-x**2/2)" x=1 -o steps.html --views cut,memory
 """
-
-
-class UsageError(Exception):
-    """The command was given something that it cannot use; exit status 2."""
 
 
 class ComputationError(Exception):
@@ -64,12 +63,13 @@ class ComputationError(Exception):
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad trace` with the arguments after its name; returns the exit status."""
-    # argparse takes `-x*y` for an option. A blank in front makes it an operand, and the formula does not mind.
-    argv = [f" {word}" if word[:1] == "-" and word[1:2] not in ("-", "", "h", "o") else word for word in argv]
-    options = _parser().parse_intermixed_args(argv)
+    options = _parser().parse_intermixed_args(dashes(argv))
     try:
+        if options.format is None and ending(options.output) in PICTURES:
+            page_options(options, ending(options.output))
+            return save(compute(options), options.output)
         format = _format(options)
-        text = _render(_trace(options), format)
+        text = _render(compute(options), format, page_options(options, format))
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
         return 2
@@ -92,18 +92,26 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    parser = formula_parser("trace", "Differentiates a formula at given values and shows every step.", EXAMPLES)
+    parser.add_argument("--format", choices=FORMATS, help="default: as the ending of FILE says, or else text")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal; also .png, .pdf, .webp and .gif")
+    return parser
+
+
+def formula_parser(command: str, description: str, examples: str) -> argparse.ArgumentParser:
+    """A parser for what all commands about a formula share: the formula, its values, the passes and their seed."""
     functions_list = f"functions: {', '.join(sorted(expression.FUNCTIONS))}"
     parser = argparse.ArgumentParser(
-        prog="minigrad trace",
-        description="Differentiates a formula at given values and shows every step.",
-        epilog=f"{textwrap.fill(functions_list, 79)}\nconstants: {', '.join(expression.CONSTANTS)}\n\n{EXAMPLES}",
+        prog=f"minigrad {command}",
+        description=description,
+        epilog=f"{textwrap.fill(functions_list, 79)}\nconstants: {', '.join(expression.CONSTANTS)}\n\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("formula", metavar="FORMULA", help='for example "log(x1) + x1*x2 - sin(x2)"')
+    parser.add_argument(
+        "formula", metavar="FORMULA", help='for example "log(x1) + x1*x2 - sin(x2)"; or FILE.py:NAME, a function of your own'
+    )
     parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable of the formula")
     parser.add_argument("--mode", choices=MODES, default="both", help="which derivatives: none, forward, reverse, or both (the default)")
-    parser.add_argument("--format", choices=FORMATS, help="default: as the ending of FILE says, or else text")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal")
     parser.add_argument(
         "--seed",
         metavar="NAME=VALUE",
@@ -111,37 +119,102 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="tangents of the inputs in forward mode; what is not named is 0 (default: 1 for the first input)",
     )
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of an .html page (default: %(default)s)")
+    parser.add_argument(
+        "--views",
+        metavar="NAMES",
+        help="further views that are open in an .html page, with commas between: predict, story, algorithm, orders, jacobian, cut, memory, "
+        "arrays",
+    )
     return parser
 
 
+def page_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
+    """--lang and --views, which are a page's alone. Raises UsageError for another format or an unknown view."""
+    views = [name.strip() for name in options.views.split(",")] if options.views else []
+    chosen = ({"lang": options.lang} if options.lang != "en" else {}) | ({"views": views} if views else {})
+    if form != "html":
+        if chosen:
+            raise UsageError("--lang and --views are for pages: give an output that ends in .html")
+        return {}
+    try:
+        import_module("viz.page").options_of(**chosen)
+    except ModuleNotFoundError:
+        pass  # the page itself will say so
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return chosen
+
+
+def dashes(argv: list[str]) -> list[str]:
+    """The arguments, with a blank before each formula or value that begins with a minus: argparse takes `-x*y` for an option."""
+    return [f" {word}" if word[:1] == "-" and word[1:2] not in ("-", "", "h", "o") else word for word in argv]
+
+
+def ending(output: str | None) -> str:
+    """The ending of a file's name, without its dot."""
+    return Path(output or "").suffix.lower().removeprefix(".")
+
+
+def save(trace: dict[str, Any], output: str, **options: Any) -> int:
+    """Writes a Trace by `viz.save`; returns the exit status."""
+    try:
+        import_module("viz.export").save(trace, output, **options)
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error).removeprefix("save: ")) from None
+    except ValueError as error:
+        raise UsageError(str(error).removeprefix("save: ")) from None
+    except OSError as error:
+        complain(f"cannot write {output}: {error.strerror}")
+        return 1
+    return 0
+
+
 def _format(options: argparse.Namespace) -> str:
-    ending = Path(options.output or "").suffix.removeprefix(".")
-    return str(options.format or (ending if ending in FORMATS else "text"))
+    found = ending(options.output)
+    if options.format is None and found in ("docx", "doc", "odt", "pptx", "xlsx", "tex", "md", "jpg", "jpeg", "mp4", "webm", "mov", "avi"):
+        known = ", ".join(f".{name}" for name in (*FORMATS[1:], *PICTURES, "txt"))
+        raise UsageError(f"there is no format .{found}; the endings are {known}")
+    return str(options.format or (found if found in FORMATS else "text"))
 
 
-def _trace(options: argparse.Namespace) -> dict[str, Any]:
-    formula = expression.compile(options.formula)
-    values = _bindings(options.values, formula, "value")
+def compute(options: argparse.Namespace) -> dict[str, Any]:
+    """The Trace of the formula or function at the values that the options name.
+
+    Raises UsageError or expression.ExpressionError for what the user has to correct, and ComputationError where the values do not do.
+    """
+    formula = target(options.formula)
+    inputs = arguments(formula, options.values)
+    tangents = _tangents(options, formula, _bindings(options.values, formula, "value"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
+            _require_scalar(formula(*inputs), options.mode)
+            title = f"{formula.source}  at  {', '.join(_shortened(word) for word in options.values)}"
+            if isinstance(formula, PythonFunction):
+                trace: dict[str, Any] = trace_function(
+                    formula.function, *inputs, mode=options.mode, tangents=tangents, names=formula.names, title=title
+                )
+            else:
+                trace = trace_function(
+                    formula, *inputs, mode=options.mode, tangents=tangents, names=formula.names, source=formula.source, title=title
+                )
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
+    _require_finite(trace)
+    return trace
+
+
+def arguments(formula: Formula, words: list[str]) -> list[Any]:
+    """A tensor for each variable of the formula, from the words NAME=VALUE. Raises UsageError where one is missing or wrong."""
+    values = _bindings(words, formula, "value")
     missing = [name for name in formula.names if name not in values]
     if missing:
         example = " ".join(f"{name}=2" for name in missing)
         raise UsageError(f"no value for {', '.join(missing)}; give one after the formula, for example: {example}")
     if not formula.names:
         raise UsageError(f"{formula.source!r} has no variable, so there is nothing to differentiate by; write one in, for example x")
-    tangents = _tangents(options, formula, values)
-    inputs = [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
-            _require_scalar(formula(*inputs), options.mode)
-            title = f"{formula.source}  at  {', '.join(_shortened(word) for word in options.values)}"
-            trace: dict[str, Any] = trace_function(
-                formula, *inputs, mode=options.mode, tangents=tangents, names=formula.names, source=formula.source, title=title
-            )
-    except (ValueError, RuntimeError, TypeError) as error:
-        raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
-    _require_finite(trace)
-    return trace
+    return [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
 
 
 def _shortened(word: str) -> str:
@@ -149,7 +222,7 @@ def _shortened(word: str) -> str:
     return f"{name} = {text if len(text) <= 40 else text[:37] + '...'}"
 
 
-def _bindings(words: list[str], formula: expression.Expression, what: str) -> dict[str, Any]:
+def _bindings(words: list[str], formula: Formula, what: str) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -212,7 +285,7 @@ def _shape(name: str, value: Any, depth: int = 0) -> tuple[int, ...]:
     return ()
 
 
-def _tangents(options: argparse.Namespace, formula: expression.Expression, values: dict[str, Any]) -> list[Any] | None:
+def _tangents(options: argparse.Namespace, formula: Formula, values: dict[str, Any]) -> list[Any] | None:
     if not options.seed:
         return None
     if options.mode not in ("forward", "both"):
@@ -299,7 +372,7 @@ def _reason(operation: str, column: str) -> str:
     return DOMAINS.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
 
 
-def _render(trace: dict[str, Any], format: str) -> str:
+def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
     if format == "json":
         text = json.dumps(trace, ensure_ascii=False, indent=1)
     elif format == "text":
@@ -308,7 +381,7 @@ def _render(trace: dict[str, Any], format: str) -> str:
         # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
         module, function = {"html": ("viz.page", "to_html"), "svg": ("viz.svg", "to_svg")}[format]
         try:
-            text = getattr(import_module(module), function)(trace)
+            text = getattr(import_module(module), function)(trace, **more)
         except ModuleNotFoundError as error:
             raise UsageError(f'--format {format} needs the package {error.name}: pip install -e ".[viz]"') from None
     return text if text.endswith("\n") else text + "\n"

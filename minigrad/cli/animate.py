@@ -1,0 +1,50 @@
+"""`minigrad animate`: a formula's differentiation as a film for a slide, a page to step through, or a strip for paper."""
+
+from minigrad import expression
+from minigrad.cli import complain
+from minigrad.cli.target import UsageError
+from minigrad.cli.trace import ComputationError, compute, dashes, ending, formula_parser, page_options, save
+
+FORMATS = ("webp", "gif", "html", "pdf")
+
+EXAMPLES = """\
+FILE ends in .webp or .gif (a film), .html (a page to step through) or .pdf (a strip for paper, several steps to a page).
+
+examples:
+  minigrad animate "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 -o film.webp
+  minigrad animate "sin(x)**2" x=1 -o film.gif --size 16:9 --fps 1 --steps 4-9
+  minigrad animate "sin(x)**2" x=1 -o strip.pdf
+  minigrad animate mine.py:f x=1 -o film.webp
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad animate` with the arguments after its name; returns the exit status."""
+    parser = formula_parser("animate", "Differentiates a formula at given values and makes a film of the steps.", EXAMPLES)
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where to write; the ending is the format")
+    parser.add_argument("--fps", type=float, default=1.5, help="steps a second (default: %(default)s)")
+    parser.add_argument("--size", help="16:9, 4:3, 1:1, hd, small, or pixels such as 1280x720 (default: the graph's own size)")
+    parser.add_argument("--steps", help="all (the default), or a range such as 4-9")
+    parser.add_argument("--dark", action="store_true", help="light on dark")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    options = parser.parse_intermixed_args(dashes(argv))
+    try:
+        form = ending(options.output)
+        if form not in FORMATS:
+            known = ", ".join(f".{name}" for name in FORMATS)
+            raise UsageError(
+                f"{options.output!r} has no ending that names a film; the endings are {known} (minigrad trace writes one frame)"
+            )
+        if form == "html":
+            if options.steps or options.size:
+                raise UsageError("an .html page holds all steps and fits its window, so --steps and --size have no meaning for it")
+            return save(compute(options), options.output, **page_options(options, form))
+        page_options(options, form)
+        more = {"steps": options.steps or "all", "size": options.size, "fps": options.fps, "dark": options.dark}
+        return save(compute(options), options.output, progress=False if options.quiet else None, **more)
+    except (UsageError, expression.ExpressionError) as error:
+        complain(str(error))
+        return 2
+    except ComputationError as error:
+        complain(str(error))
+        return 1

@@ -1,0 +1,38 @@
+"""Where the course lies, and how the students' edition of it gets into a folder: for `minigrad lab` and `minigrad release`."""
+
+import importlib
+from pathlib import Path
+
+LESSONS = Path(__file__).resolve().parents[2] / "lessons"
+"""The course lies beside the package `minigrad`, in a checkout as in an installation."""
+
+
+def course_files(lessons: Path) -> list[Path]:
+    """What a student needs of the folder `lessons`, as relative paths: the notebooks and what lies beside them, but no Python modules
+    and nothing that is for instructors."""
+    found = (path.relative_to(lessons) for path in sorted(lessons.rglob("*")) if path.is_file() and path.suffix not in (".py", ".pyc"))
+    return [path for path in found if not any(part.startswith((".", "_", "instructors_")) for part in path.parts)]
+
+
+def copy_course(lessons: Path, folder: Path, files: list[Path] | None = None, replace: bool = False) -> tuple[list[Path], list[Path]]:
+    """Copies the student's edition of the course into `folder`, and never over a file that differs (unless `replace`).
+
+    files: relative to `lessons`; by default those of the whole course. Returns the relative paths that were copied, and those that were
+    kept because they differ.
+    """
+    student_file = importlib.import_module("lessons.edition").student_file  # by name: the engine's package does not depend on the course
+    copied, kept = [], []
+    for path in course_files(lessons) if files is None else files:
+        ours, theirs = lessons / path, folder / path
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        content = student_file(ours)
+        if replace and theirs.is_file() and theirs.read_bytes() != content:
+            theirs.unlink()
+        try:
+            with theirs.open("xb") as file:  # x: fails where anything is there already
+                file.write(content)
+            copied.append(path)
+        except FileExistsError:
+            if not theirs.is_file() or theirs.read_bytes() != content:
+                kept.append(path)
+    return copied, kept

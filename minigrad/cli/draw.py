@@ -1,0 +1,77 @@
+"""`minigrad draw`: the graph that the engine keeps after a formula or a function was computed, as Graphviz draws it."""
+
+import argparse
+import sys
+import warnings
+from importlib import import_module
+from typing import Any
+
+from minigrad import expression
+from minigrad.cli import complain
+from minigrad.cli.target import UsageError, target
+from minigrad.cli.trace import ComputationError, arguments, dashes, ending
+
+FORMATS = ("svg", "png", "pdf", "dot", "gv")
+
+EXAMPLES = """\
+FILE ends in .svg, .png, .pdf or .dot. Without FILE the graph is printed in the DOT language.
+What to draw is a formula, or FILE.py:NAME: a function of tensors, or a module, in a Python file of yours, which is run.
+
+examples:
+  minigrad draw "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 -o graph.svg
+  minigrad draw mine.py:f "x=[1, 2, 3]" -o graph.svg
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad draw` with the arguments after its name; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="minigrad draw",
+        description="Computes a formula or a function at given values and draws the graph that the engine recorded.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("formula", metavar="FORMULA", help="a formula, or FILE.py:NAME")
+    parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write; the ending is the format")
+    options = parser.parse_intermixed_args(dashes(argv))
+    try:
+        form = ending(options.output) if options.output else "dot"
+        if form not in FORMATS:
+            known = ", ".join(f".{name}" for name in FORMATS)
+            raise UsageError(f"there is no drawing in the format of {options.output!r}; the endings are {known}")
+        drawing = _drawing(options)
+        if options.output is None:
+            sys.stdout.write(drawing.source)
+            return 0
+        try:
+            import_module("viz.draw").write(drawing, options.output)
+        except OSError as error:
+            complain(f"cannot write {options.output}: {error.strerror}")
+            return 1
+        except RuntimeError as error:  # no program that could draw it
+            raise ComputationError(str(error)) from error
+        return 0
+    except (UsageError, expression.ExpressionError) as error:
+        complain(str(error))
+        return 2
+    except ComputationError as error:
+        complain(str(error))
+        return 1
+
+
+def _drawing(options: argparse.Namespace) -> Any:
+    formula = target(options.formula)
+    inputs = [x.requires_grad_() for x in arguments(formula, options.values)]
+    try:
+        draw = import_module("viz.draw")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = formula(*inputs)
+        if not hasattr(result, "requires_grad"):
+            raise UsageError(f"{formula.source} gives a {type(result).__name__}; only what returns a tensor has a graph to draw")
+        return draw.draw_graph(result, dict(zip(formula.names, inputs, strict=True)))
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from None
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise ComputationError(f"{formula.source} cannot be drawn with these values: {error}") from error

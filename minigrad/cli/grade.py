@@ -1,0 +1,189 @@
+"""`minigrad grade`: grades a folder of notebooks, regrades from the journal, settles appeals, and says how safe it is here."""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from minigrad.cli import complain
+from minigrad.cli.course import LESSONS
+
+EXAMPLES = """\
+Students' code runs in processes that can reach neither the network nor your files; `minigrad grade doctor` says what this machine
+makes possible. RESULTS holds the journal, from which everything else is made; a run that was interrupted goes on where it stopped.
+
+exit status: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2 the sheet itself is wrong, and nobody was graded
+
+examples:
+  minigrad grade doctor
+  minigrad grade sheet vjp.ipynb
+  minigrad grade run vjp.ipynb submitted/ --out results/
+  minigrad grade run sheet.py submissions.zip --out results/ --jobs 8
+  minigrad grade regrade vjp.ipynb --out results/
+  minigrad grade appeal vjp.ipynb ada --out results/
+  minigrad grade export vjp.ipynb --out results/ --pages pages/ --report class.html
+  minigrad grade export vjp.ipynb --out results/ --canvas 2026-01-31-grades.csv
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad grade` with the arguments after its name; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="minigrad grade",
+        description="Grades notebooks.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    run = commands.add_parser("run", help="grade hand-ins: nbgrader's folders, a folder of files, or a learning system's zip")
+    run.add_argument("sheet", metavar="SHEET", type=_sheet_path, help="the instructor's notebook, a sheet.py, or a lesson's number")
+    run.add_argument("submitted", metavar="SUBMITTED", type=Path, help="a folder or a zip")
+    run.add_argument("--jobs", type=_positive, default=0, metavar="N", help="hand-ins at a time (default: one a processor)")
+    run.add_argument("--cold", action="store_true", help="start Python anew for each hand-in instead of forking a running one")
+    run.set_defaults(do=_run)
+    regrade = commands.add_parser("regrade", help="judge again what the journal holds, without running anybody, and say who gains or loses")
+    regrade.add_argument("sheet", metavar="SHEET", type=_sheet_path)
+    regrade.set_defaults(do=_regrade)
+    appeal = commands.add_parser("appeal", help="run one student's hand-in again with the same cases")
+    appeal.add_argument("sheet", metavar="SHEET", type=_sheet_path)
+    appeal.add_argument("student", metavar="STUDENT")
+    appeal.set_defaults(do=_appeal)
+    export = commands.add_parser("export", help="write the results for others: pages, a learning system's own file, a class report")
+    export.add_argument("sheet", metavar="SHEET", type=_sheet_path)
+    export.add_argument("--canvas", metavar="FILE", type=Path, help="a gradebook exported from Canvas; a filled copy goes into RESULTS")
+    export.add_argument(
+        "--moodle", metavar="FILE", type=Path, help="a grading worksheet exported from Moodle; a filled copy goes into RESULTS"
+    )
+    export.add_argument("--column", metavar="NAME", default="", help="their column for the points (default: the sheet's name, or Grade)")
+    export.add_argument("--gradescope", metavar="DIR", type=Path, help="results.json for each student, and autograder.zip")
+    export.add_argument("--nbgrader", metavar="COURSE", type=Path, help="points and comments into the gradebook.db of an nbgrader course")
+    export.add_argument("--pages", metavar="DIR", type=Path, help="a page for each student, HTML and Markdown, and an index")
+    export.add_argument(
+        "--report", metavar="FILE", type=Path, help="a page on the class: mistakes, what to look at, hand-ins that are alike"
+    )
+    export.set_defaults(do=_export)
+    for command in (run, regrade, appeal, export):
+        command.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="the folder of the results")
+    for command in (run, appeal):
+        command.add_argument(
+            "--trust-students", action="store_true", help="run hand-ins even where nothing keeps them from your files and the network"
+        )
+    sheet = commands.add_parser("sheet", help="check a sheet: its own solution, and which classic mistakes its tests miss")
+    sheet.add_argument("sheet", metavar="SHEET", type=_sheet_path, help="the instructor's notebook, a sheet.py, or a lesson's number")
+    sheet.set_defaults(do=_sheet)
+    doctor = commands.add_parser("doctor", help="say what isolation works on this machine, and why the rest does not")
+    doctor.set_defaults(do=_doctor)
+    options = parser.parse_args(argv)
+    # By name: the engine's package does not depend on the course.
+    names = ("run", "exercise", "confine", "journal", "handins")
+    try:
+        grading = {name: importlib.import_module(f"lessons.grading.{name}") for name in names}
+    except ImportError as error:
+        complain(f"the course is not installed beside minigrad ({error})")
+        return 2
+    known = (
+        grading["exercise"].SheetError,
+        grading["confine"].ConfinementError,
+        grading["journal"].JournalError,
+        grading["handins"].HandInError,
+        OSError,
+    )
+    try:
+        return int(options.do(options, grading["run"]))
+    except known as error:
+        complain(str(error))
+        if isinstance(error, grading["confine"].ConfinementError):
+            complain("`minigrad grade doctor` says why; --trust-students runs hand-ins all the same")
+        return 2
+
+
+def _sheet_path(text: str) -> Path:
+    """A path, or the lesson of a number, unless a file is called so."""
+    lessons = sorted(LESSONS.glob(f"{int(text):02d}_*.ipynb")) if text.isdigit() and not Path(text).exists() else []
+    return lessons[0] if lessons else Path(text)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("a whole number from 1 on")
+    return number
+
+
+def _options(options: argparse.Namespace, grader: Any) -> Any:
+    least = "process" if options.trust_students else grader.SAFE_LEVEL
+    return grader.Options(least=least, warm=not getattr(options, "cold", False), jobs=getattr(options, "jobs", 0))
+
+
+def _run(options: argparse.Namespace, grader: Any) -> int:
+    report = grader.grade(options.sheet, options.submitted, options.out, _options(options, grader), log=sys.stderr)
+    _tell(report, options.out)
+    found = len(report.results)
+    levels = sorted({result.record["level"] for result in report.results if result.record.get("level")})
+    print(f"{report.ran} run now, {found - report.ran} known from the journal; isolation: {', '.join(levels) or 'nothing was run'}")
+    return int(report.status)
+
+
+def _regrade(options: argparse.Namespace, grader: Any) -> int:
+    report = grader.regrade(options.sheet, options.out)
+    _tell(report, options.out)
+    gain = sum(after > before for _, before, after in report.changed)
+    print(f"nobody was run again: {gain} gain, {len(report.changed) - gain} lose")
+    return int(report.status)
+
+
+def _tell(report: Any, out: Path) -> None:
+    for result in report.results:
+        if result.needs_a_person:
+            print(f"  {result.student}: {result.record['problem'] or '; '.join(result.record['flags'])}")
+    for student, reason in report.failed.items():
+        print(f"  {student}: the grader itself failed: {reason}")
+    for student, before, after in report.changed:
+        print(f"  {student}: {before:g} -> {after:g} points")
+    print(f"{len(report.results)} hand-ins graded: {out / 'grades.csv'}, {out / 'items.csv'}")
+
+
+def _appeal(options: argparse.Namespace, grader: Any) -> int:
+    try:
+        before, now = grader.appeal(options.sheet, options.out, options.student, _options(options, grader))
+    except KeyError:
+        complain(f"there is no {options.student!r} in the journal of {options.out}")
+        return 2
+    print(f"{now.student}: {before.points:g} points in the journal, {now.points:g} now, with the same cases")
+    for judgement in now.judgements:
+        for group in judgement.groups:
+            print(f"  {judgement.exercise}, {group.name}: {group.points:g} of {group.max:g}. {group.say}")
+    return int(before.points != now.points)
+
+
+def _export(options: argparse.Namespace, grader: Any) -> int:
+    form = importlib.import_module("lessons.grading.results.export")
+    names = ("canvas", "moodle", "gradescope", "nbgrader", "pages", "report")
+    chosen = {name: getattr(options, name) for name in names}
+    if not any(chosen.values()):
+        complain(f"say what to write: {', '.join(f'--{name}' for name in names)}")
+        return 2
+    try:
+        done = form.export(options.sheet, options.out, form.Wanted(**chosen, column=options.column))
+    except form.WRONG_INPUT as error:
+        complain(str(error))
+        return 2
+    for line in done.lines:
+        print(line)
+    for line in done.attention:
+        print(f"  look: {line}")
+    return int(bool(done.attention))
+
+
+def _sheet(options: argparse.Namespace, grader: Any) -> int:
+    sheet = importlib.import_module("lessons.grading.sheet")
+    report = sheet.examine(sheet.load_sheet(options.sheet))
+    print(report)
+    return int(report.exit_code)
+
+
+def _doctor(options: argparse.Namespace, grader: Any) -> int:
+    finding = importlib.import_module("lessons.grading.doctor").examine()
+    print(finding)
+    return int(finding.level in ("", "process"))

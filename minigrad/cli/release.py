@@ -1,0 +1,76 @@
+"""`minigrad release`: the students' edition of the course, or of an instructor's own sheets, in a folder to hand out."""
+
+import argparse
+import importlib
+from pathlib import Path
+
+from minigrad.cli import complain
+from minigrad.cli.course import LESSONS, copy_course, course_files
+
+EXAMPLES = """\
+Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a sheet.py they get the cases of the
+exercises, without what says which answers are right. Files in DIR that differ are kept, unless --replace is given.
+
+examples:
+  minigrad release handout/
+  minigrad release handout/ 03 04
+  minigrad release handout/ my-course/gradients.ipynb my-course/sheet.py
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad release` with the arguments after its name; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="minigrad release",
+        description="Writes the students' edition of the course into a folder.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="where it goes")
+    parser.add_argument("sheets", metavar="SHEET", nargs="*", help="a lesson by its number, or a file of yours (default: the whole course)")
+    parser.add_argument("--replace", action="store_true", help="write over files in DIR that differ")
+    options = parser.parse_args(argv)
+    folder = options.folder.expanduser()
+    try:
+        chosen = _chosen(options.sheets)
+        copied, kept = [], []
+        for home, files in chosen:
+            if folder.resolve() == home.resolve():
+                complain(f"{folder} holds the instructor's edition, which would be lost. Name another folder.")
+                return 2
+            new, old = copy_course(home, folder, files, options.replace)
+            copied += new
+            kept += old
+    except (FileNotFoundError, LookupError) as error:
+        complain(str(error))
+        return 2
+    except OSError as error:
+        complain(f"cannot write to {folder}: {error.strerror} ({error.filename})")
+        return 1
+    except importlib.import_module("lessons.edition").EditionError as error:
+        complain(f"nothing more was released: {error}")
+        return 1
+    print(f"wrote {len(copied)} file(s) of the students' edition to {folder}")
+    if kept:
+        complain(f"kept what differs in {folder}: {', '.join(map(str, kept))} (--replace writes over it)")
+    return 1 if kept else 0
+
+
+def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
+    """The files to release, as (folder, paths below it). Raises LookupError or FileNotFoundError for what is none, before any is
+    written."""
+    if not sheets:
+        return [(LESSONS, course_files(LESSONS))]
+    chosen = []
+    for sheet in sheets:
+        if sheet.isdigit():
+            found = sorted(LESSONS.glob(f"{int(sheet):02d}_*.ipynb"))
+            if not found:
+                numbers = ", ".join(path.name[:2] for path in sorted(LESSONS.glob("[0-9]*.ipynb")))
+                raise LookupError(f"there is no lesson {sheet}; there are {numbers}.")
+            chosen.append((LESSONS, [Path(found[0].name)]))
+        elif not Path(sheet).is_file():
+            raise FileNotFoundError(f"there is no file {sheet}. Give a lesson's number, or the path of a notebook or a sheet.py.")
+        else:
+            chosen.append((Path(sheet).parent, [Path(Path(sheet).name)]))
+    return chosen

@@ -1,0 +1,42 @@
+"""`minigrad site`: the course as a static site, which needs neither a kernel nor a server."""
+
+import argparse
+import importlib
+from pathlib import Path
+
+from minigrad.cli import complain
+from minigrad.cli.course import LESSONS
+
+EXAMPLES = """\
+Every lesson is run once, in the students' edition, and its outputs become the pages. They open from the disk as they are; a web server
+may serve them, and they ask no other.
+
+examples:
+  minigrad site public/
+  python -m http.server --directory public/
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs `minigrad site` with the arguments after its name; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="minigrad site",
+        description="Writes the course as a static site into a folder.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="where it goes; what is there is written over")
+    parser.add_argument("--title", default="minigrad: the course", metavar="TEXT", help="default: %(default)s")
+    parser.add_argument("--verbose", action="store_true", help="print what Sphinx does")
+    options = parser.parse_args(argv)
+    site = importlib.import_module("lessons.site")  # by name: the engine's package does not depend on the course
+    try:
+        first = site.build(options.folder.expanduser(), LESSONS, options.title, options.verbose)
+    except site.SiteError as error:
+        complain(str(error))
+        return 1
+    except OSError as error:
+        complain(f"cannot write the site to {options.folder}: {error.strerror} ({error.filename})")
+        return 1
+    print(f"wrote the site; its first page is {first}")
+    return 0
