@@ -2,10 +2,14 @@
 
 1. Every peer (engine) first computes the workload's result once. If the results disagree, nothing is timed.
 2. The peers then take turns, one run each a round, in one process. What disturbs the machine disturbs all of them alike.
-3. Each round gives each peer's ratio to the reference in that round. Medians and quartiles of times and of ratios are what is reported: a
+3. A run that is over in a moment is repeated within its round until it has taken `INNER` seconds, and its time is the mean of these runs.
+4. Each round gives each peer's ratio to the reference in that round. Medians and quartiles of times and of ratios are what is reported: a
    mean is at the mercy of one bad moment, and a minimum has never happened to anybody.
 
-Garbage collection stays on, as it is for a user, but each round starts from a collected heap.
+Figures are for a warm engine, as in a training loop: caches hold what the last run left there. The heap is collected before the first
+round and what is there then is frozen: garbage collection stays on, as it is for a user, but it does not search through the libraries' own
+objects again and again, which would be charged to whoever is running. (To collect before each round would empty the caches: it doubled the
+times of the smallest network, for all engines.)
 """
 
 import gc
@@ -18,6 +22,8 @@ from time import perf_counter
 import numpy as np
 
 REFERENCE = "torch"
+INNER = 0.01
+"""Seconds that each engine runs at least in a round."""
 
 Run = Callable[[], list[np.ndarray]]
 """One complete run of a workload by one engine; returns the arrays (value and gradients) by which engines are compared."""
@@ -27,7 +33,8 @@ Run = Callable[[], list[np.ndarray]]
 class Workload:
     """What is computed, and how each engine computes it.
 
-    peers: a builder for each engine, by name. It imports the engine and prepares the data, which is not timed, and returns the `Run`.
+    peers: a builder for each engine, by name ("minigrad", "minigrad compiled": the first word is the package). It imports the engine and
+    prepares the data, which is not timed, and returns the `Run`.
     tolerance: the largest relative difference between two engines' results (largest absolute difference over the largest magnitude).
     """
 
@@ -76,29 +83,41 @@ def set_torch_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def measure(workload: Workload, repeat: int, warm_up: int = 3) -> Result:
+def measure(workload: Workload, repeat: int, warm_up: int = 8) -> Result:
     """Checks that the peers agree, then times them in turns for `repeat` rounds; raises `DisagreementError` if they do not."""
-    available = {name: build for name, build in workload.peers.items() if importlib.util.find_spec(name)}
+    available = {name: build for name, build in workload.peers.items() if importlib.util.find_spec(name.partition(" ")[0])}
     missing = [name for name in workload.peers if name not in available]
     runs = {name: build() for name, build in available.items()}
     difference = _check_agreement(workload, {name: run() for name, run in runs.items()})
-    for _ in range(warm_up):
-        for run in runs.values():
-            run()
+    inner = {name: _warm(run, warm_up) for name, run in runs.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
+    gc.collect()
+    gc.freeze()
     for round_number in range(repeat):
-        gc.collect()
         first = round_number % len(names)  # nobody always goes first
         for name in names[first:] + names[:first]:
+            run = runs[name]
             start = perf_counter()
-            runs[name]()
-            seconds[name].append(perf_counter() - start)
+            for _ in range(inner[name]):
+                run()
+            seconds[name].append((perf_counter() - start) / inner[name])
+    gc.unfreeze()
     reference = seconds.get(REFERENCE, [])
     timings = {
         name: Timing(own, [a / b for a, b in zip(own, reference, strict=True)] if reference else []) for name, own in seconds.items()
     }
     return Result(workload, timings, missing, difference)
+
+
+def _warm(run: Run, times: int) -> int:
+    """Runs a few times, and says how many runs a round needs."""
+    fastest = INNER
+    for _ in range(times):
+        start = perf_counter()
+        run()
+        fastest = min(fastest, perf_counter() - start)
+    return max(1, round(INNER / fastest))
 
 
 def _check_agreement(workload: Workload, results: dict[str, list[np.ndarray]]) -> float:

@@ -12,7 +12,8 @@ def heading(facts: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version or 'not installed'}" for name, version in facts["versions"].items())
     return (
         f"{facts['date']}, {facts['cpu']}, {facts['cores']} cores, {facts['threads']} thread(s), load {facts['load']} at the start  \n"
-        f"Python {facts['python']}, {versions}"
+        f"Python {facts['python']}, {versions}  \n"
+        "warm: short runs are repeated within a round, and the heap is collected and frozen once, before the first"
     )
 
 

@@ -38,18 +38,23 @@ def _loss(relu: Any, exp: Any, x: Any, target: Any, parameters: list[Any]) -> An
     return (difference * difference).mean()
 
 
-def _training(engine: Any, points: int, dtype: type) -> Run:
+def _training(engine: Any, points: int, dtype: type, compile: Any = lambda step: step) -> Run:
     inputs, targets, initial = data(points, dtype)
     x, target = engine.tensor(inputs), engine.tensor(targets)
     parameters = [engine.tensor(p, requires_grad=True) for p in initial]
 
-    def epoch() -> list[np.ndarray]:
+    @compile
+    def step() -> Any:
         loss = _loss(engine.relu, engine.exp, x, target, parameters)
         loss.backward()
         with engine.no_grad():
             for parameter in parameters:
                 parameter -= RATE * parameter.grad
                 parameter.grad = None
+        return loss
+
+    def epoch() -> list[np.ndarray]:
+        loss = step()
         return [loss.detach().numpy(), *(p.detach().numpy() for p in parameters)]
 
     return epoch
@@ -59,6 +64,12 @@ def minigrad(points: int = POINTS, dtype: type = np.float32) -> Run:
     import minigrad as mg
 
     return _training(mg, points, dtype)
+
+
+def minigrad_compiled(points: int = POINTS, dtype: type = np.float32) -> Run:
+    import minigrad as mg
+
+    return _training(mg, points, dtype, mg.compile)
 
 
 def torch(points: int = POINTS, dtype: type = np.float32) -> Run:
@@ -71,7 +82,7 @@ WORKLOAD = Workload(
     name="network_2_25",
     title=f"{'-'.join(map(str, SIZES))} network, relu, softmax, mean squared error in plain operations, float32, {POINTS:,} points",
     unit="one epoch of gradient descent on the full batch",
-    peers={"minigrad": minigrad, "torch": torch},
+    peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
     # The last bias's gradient is a sum of 1,000 float32 terms that nearly cancel. In float64 the engines agree to 1e-12: a test sees to it.
     tolerance=1e-3,
 )

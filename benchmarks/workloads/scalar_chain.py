@@ -35,6 +35,21 @@ def minigrad(operations: int = OPERATIONS) -> Run:
     return run
 
 
+def minigrad_compiled(operations: int = OPERATIONS) -> Run:
+    import minigrad as mg
+
+    x = mg.tensor(START, dtype=mg.float64, requires_grad=True)
+
+    @mg.compile
+    def step() -> Any:
+        x.grad = None
+        y = _chain(mg.sin, x, operations)
+        y.backward()
+        return y
+
+    return lambda: [step().detach().numpy(), x.grad.numpy()]
+
+
 def torch(operations: int = OPERATIONS) -> Run:
     import torch as pt
 
@@ -51,6 +66,6 @@ WORKLOAD = Workload(
     name="scalar_chain",
     title=f"{OPERATIONS:,} scalar operations in float64, x -> 0.9 sin(x) + 0.1 repeated, forward and backward",
     unit=f"{OPERATIONS:,} operations forward and backward",
-    peers={"minigrad": minigrad, "torch": torch},
+    peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
     tolerance=1e-12,
 )

@@ -1,0 +1,147 @@
+"""`python -m benchmarks.viewer`: how soon the stepper shows its first picture, and how fast it steps, for 20, 200 and 2,000 nodes.
+
+The Traces are the engine's own. Each page is opened from a file in headless Chromium, with software rendering, as a reader without a
+graphics card has it. A picture counts as shown two animation frames after the code that draws it, so no figure can be below 33 ms: the
+last but one column gives the script's part alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+SIZES = (20, 200, 2_000)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+
+# The time until a change is on the screen, and its script's part.
+_TIMED = """async ([count, kind]) => {
+  const next = document.querySelector(".mg-btn-next"), slider = document.querySelector(".mg-slider"), last = Number(slider.max);
+  const frame = () => new Promise(done => requestAnimationFrame(done));
+  const out = [];
+  for (let i = 0; i < count; i++) {
+    const start = performance.now();
+    if (kind === "step") next.click();
+    else {
+      slider.value = Math.floor(((i * 0.618) % 1) * last);
+      slider.dispatchEvent(new Event("input"));
+    }
+    const script = performance.now() - start;
+    await frame();
+    await frame();
+    out.push([script, performance.now() - start]);
+  }
+  return out;
+}"""
+
+
+def trace_of(nodes: int) -> dict[str, Any]:
+    """The engine's Trace of a chain with that many nodes; every other operation uses its input twice."""
+    import minigrad as mg
+    from minigrad.watch import trace_function
+
+    def chain(x: Any) -> Any:
+        for i in range(nodes - 1):
+            x = mg.sin(x) if i % 2 else x + x
+        return x
+
+    return trace_function(chain, 0.7, source="")
+
+
+def measure(nodes: int, browser: Any, folder: Path, repeat: int) -> dict[str, Any]:
+    """The figures for one size; times in milliseconds, medians."""
+    import viz
+
+    start = perf_counter()
+    trace = trace_of(nodes)
+    traced = perf_counter()
+    page = viz.to_html(trace)
+    made = perf_counter()
+    path = folder / f"viewer{nodes}.html"
+    path.write_text(page, encoding="utf-8")
+    firsts = []
+    for _ in range(5):
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        tab = context.new_page()
+        tab.goto(path.as_uri(), wait_until="commit")
+        tab.wait_for_selector(".mg-node")
+        firsts.append(
+            tab.evaluate("async () => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); return performance.now(); }")
+        )
+        if len(firsts) < 5:
+            context.close()
+    steps, scrubs = (tab.evaluate(_TIMED, [repeat, kind]) for kind in ("step", "scrub"))
+    shown = tab.locator(".mg-node").count()
+    context.close()
+    median = lambda rows, i: statistics.median(row[i] for row in rows)
+    return {
+        "nodes": len(trace["nodes"]),
+        "steps": len(trace["steps"]),
+        "boxes on view": shown,
+        "trace": 1000 * (traced - start),
+        "layout and page": 1000 * (made - traced),
+        "page kB": len(page.encode()) / 1000,
+        "compressed kB": len(gzip.compress(page.encode(), 6)) / 1000,
+        "first picture": statistics.median(firsts),
+        "step": median(steps, 1),
+        "scrub": median(scrubs, 1),
+        "script of a step": median(steps, 0),
+        "script of a scrub": median(scrubs, 0),
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The figures as a Markdown table; times in milliseconds."""
+    names = list(rows[0])
+    lines = ["| " + " | ".join(names) + " |", "|" + "---:|" * len(names)]
+    lines += [
+        "| " + " | ".join(f"{row[n]:,.0f}" if row[n] >= 10 or isinstance(row[n], int) else f"{row[n]:.1f}" for n in names) + " |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.viewer", description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeat", type=int, default=30, metavar="N", help="timed steps and scrubs (default: %(default)s)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="also keep the figures there, as viewer.md")
+    options = parser.parse_args(argv)
+    if options.repeat < 1:
+        parser.error("--repeat is a whole number from 1 on")
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if program is None:
+        parser.error("no Chromium was found: install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        parser.error('playwright is not installed: pip install "minigrad[test]"')
+
+    from benchmarks import machine, report
+
+    facts = machine.describe(1)
+    facts["command"] = " ".join(["python -m benchmarks.viewer", *argv])
+    rows = []
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        facts["browser"] = f"Chromium {browser.version}, software rendering"
+        for nodes in SIZES:
+            rows.append(measure(nodes, browser, Path(folder), options.repeat))
+        browser.close()
+    text = f"{report.heading(facts)}  \n{facts['browser']}; times in milliseconds, medians\n\n{table(rows)}\n"
+    print(text)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "viewer.md").write_text(text, encoding="utf-8")
+        print("wrote", options.out / "viewer.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

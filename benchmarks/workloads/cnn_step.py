@@ -1,0 +1,93 @@
+"""One training step of document 000's convolutional network: 28 x 28 images, batch 64, cross entropy, SGD with momentum.
+
+    conv 3x3 to 32 channels, relu, batch norm, max pool 3x3; two conv 3x3 to 16 channels side by side; relu, batch norm, average pool 3x3;
+    linear to 10 classes
+
+All pools have stride 1, so all images keep their size. The same lines run in every engine, with the engine's own layers and optimiser, from
+the same parameters. Images are random: time does not depend on what they show.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Run, Workload
+
+BATCH = 64
+RATE, MOMENTUM = 0.01, 0.9
+
+
+def build(engine: Any, batch: int) -> tuple[Any, Any, Any]:
+    """The network with parameters from a fixed seed, images (batch, 1, 28, 28) float32 and labels (batch,)."""
+    nn = engine.nn
+
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(1, 32, 3, padding=1, bias=False)
+            self.norm1 = nn.BatchNorm2d(32)
+            self.left, self.right = nn.Conv2d(32, 16, 3, padding=1), nn.Conv2d(32, 16, 3, padding=1)
+            self.norm2 = nn.BatchNorm2d(32)
+            self.largest, self.average = nn.MaxPool2d(3, 1, padding=1), nn.AvgPool2d(3, 1, padding=1)
+            self.linear = nn.Linear(32 * 28 * 28, 10)
+
+        def forward(self, x: Any) -> Any:
+            x = self.largest(self.norm1(engine.relu(self.first(x))))
+            x = engine.cat([self.left(x), self.right(x)], 1)
+            x = self.average(self.norm2(engine.relu(x)))
+            return self.linear(x.flatten(1))
+
+    random = np.random.default_rng(0)
+    model = Network()
+    with engine.no_grad():
+        for _, parameter in sorted(model.named_parameters()):
+            values = random.uniform(-1, 1, tuple(parameter.shape)) / max(1, np.prod(parameter.shape[1:])) ** 0.5
+            parameter.copy_(engine.tensor(values.astype(np.float32)) + (1.0 if parameter.ndim == 1 else 0.0))
+    images = engine.tensor(random.random((batch, 1, 28, 28)).astype(np.float32))
+    return model, images, engine.tensor(random.integers(0, 10, batch))
+
+
+def _training(engine: Any, batch: int, compile: Any = lambda step: step) -> Run:
+    model, images, labels = build(engine, batch)
+    optimizer = engine.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
+    loss_of = engine.nn.functional.cross_entropy
+
+    @compile
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = loss_of(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def run() -> list[np.ndarray]:
+        return [step().detach().numpy()]
+
+    return run
+
+
+def minigrad(batch: int = BATCH) -> Run:
+    import minigrad as mg
+
+    return _training(mg, batch)
+
+
+def minigrad_compiled(batch: int = BATCH) -> Run:
+    import minigrad as mg
+
+    return _training(mg, batch, mg.compile)
+
+
+def torch(batch: int = BATCH) -> Run:
+    import torch as pt
+
+    return _training(pt, batch)
+
+
+WORKLOAD = Workload(
+    name="cnn_step",
+    title=f"Training step of a convolutional network (3 convolutions, 2 batch norms, 2 pools, linear), float32, {BATCH} images of 28 x 28",
+    unit="one step of SGD with momentum: forward, backward, update",
+    peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
+    tolerance=1e-3,
+)
