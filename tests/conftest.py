@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import shutil
+from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -11,6 +13,16 @@ import pytest
 hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("minigrad")
 
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+"""With these Chromium asks no other machine for anything by itself."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -36,7 +48,17 @@ def _missing(marker: str) -> str | None:
     return None
 
 
+def _keep_together(item: pytest.Item) -> None:
+    """What a module makes once for all its tests is made once: they run in the same worker."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    shared = any(found[-1].scope == "module" for found in fixtures.name2fixturedefs.values()) if fixtures else False
+    if shared and not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        _keep_together(item)
     reasons = {marker: _missing(marker) for marker in ("oracle", "browser", "gpu")}
     for item in items:
         for marker, reason in reasons.items():
@@ -56,6 +78,17 @@ def torch():
 def chromium_path() -> str:
     """The program that tests marked `browser` drive."""
     return CHROMIUM or pytest.skip(_missing("browser") or "")
+
+
+@pytest.fixture(scope="session")
+def chromium(chromium_path) -> Iterator[Any]:
+    """Headless Chromium. Tests that use it belong to an xdist group: there can be one Playwright in a process."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")
