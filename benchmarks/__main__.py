@@ -25,12 +25,12 @@ def main(argv: list[str]) -> int:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ[variable] = str(options.threads)
 
-    from benchmarks import harness, machine, report, workloads
+    from benchmarks import harness, machine, peak_memory, report, workloads
 
     known = workloads.load()
     if options.list:
         for workload in known.values():
-            print(f"{workload.name:16}{workload.title}")
+            print(f"{workload.name:24}{workload.title}")
         return 0
     unknown = [name for name in options.names if name not in known]
     if unknown:
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     print(report.heading(facts))
     results = []
     for name in options.names or known:
-        result = harness.measure(known[name], options.repeat)
+        result = harness.measure(known[name], options.repeat, peak=peak_memory.measure)
         print(report.table([result]), flush=True)
         results.append(result)
     for path in report.write(options.out, facts, results):

@@ -36,6 +36,7 @@ class Workload:
     peers: a builder for each engine, by name ("minigrad", "minigrad compiled": the first word is the package). It imports the engine and
     prepares the data, which is not timed, and returns the `Run`.
     tolerance: the largest relative difference between two engines' results (largest absolute difference over the largest magnitude).
+    rounds: the most rounds that are worth their time, where one run takes long.
     """
 
     name: str
@@ -43,14 +44,16 @@ class Workload:
     unit: str
     peers: Mapping[str, Callable[[], Run]]
     tolerance: float
+    rounds: int | None = None
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a run, and each round's ratio to the reference (empty without one)."""
+    """Seconds a run, each round's ratio to the reference (empty without one), and bytes at the peak of a run (None: not measured)."""
 
     seconds: list[float]
     ratios: list[float]
+    peak: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,17 @@ def set_torch_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def measure(workload: Workload, repeat: int, warm_up: int = 8) -> Result:
-    """Checks that the peers agree, then times them in turns for `repeat` rounds; raises `DisagreementError` if they do not."""
+def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[Workload, str], int | None] = lambda *_: None) -> Result:
+    """Checks that the peers agree, then times them in turns for `repeat` rounds; raises `DisagreementError` if they do not.
+
+    peak: how the memory of a peer is measured.
+    """
+    repeat = min(repeat, workload.rounds or repeat)
+    warm_up = min(warm_up, repeat)
     available = {name: build for name, build in workload.peers.items() if importlib.util.find_spec(name.partition(" ")[0])}
     missing = [name for name in workload.peers if name not in available]
     runs = {name: build() for name, build in available.items()}
-    difference = _check_agreement(workload, {name: run() for name, run in runs.items()})
+    difference = check_agreement(workload, {name: run() for name, run in runs.items()})
     inner = {name: _warm(run, warm_up) for name, run in runs.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
@@ -105,7 +113,8 @@ def measure(workload: Workload, repeat: int, warm_up: int = 8) -> Result:
     gc.unfreeze()
     reference = seconds.get(REFERENCE, [])
     timings = {
-        name: Timing(own, [a / b for a, b in zip(own, reference, strict=True)] if reference else []) for name, own in seconds.items()
+        name: Timing(own, [a / b for a, b in zip(own, reference, strict=True)] if reference else [], peak(workload, name))
+        for name, own in seconds.items()
     }
     return Result(workload, timings, missing, difference)
 
@@ -120,7 +129,7 @@ def _warm(run: Run, times: int) -> int:
     return max(1, round(INNER / fastest))
 
 
-def _check_agreement(workload: Workload, results: dict[str, list[np.ndarray]]) -> float:
+def check_agreement(workload: Workload, results: dict[str, list[np.ndarray]]) -> float:
     """The largest relative difference of any peer's arrays to the first peer's."""
     (first, expected), *others = results.items()
     largest = 0.0

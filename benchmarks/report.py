@@ -18,15 +18,15 @@ def heading(facts: dict[str, Any]) -> str:
 
 
 def table(results: list[Result]) -> str:
-    """A Markdown table for each workload: median time with quartiles, and the median ratio to PyTorch with quartiles."""
+    """A Markdown table for each workload: median time with quartiles, the median ratio to PyTorch with quartiles, and the memory's peak."""
     parts = []
     for result in results:
         rounds = len(next(iter(result.timings.values())).seconds)
         lines = [
             f"\n### {result.workload.name}",
             f"{result.workload.title}. One run is {result.workload.unit}; {rounds} rounds; results agree to {result.difference:.1e}.\n",
-            f"| engine | median | quartiles | ratio to {REFERENCE} | quartiles |",
-            "|---|---|---|---|---|",
+            f"| engine | median | quartiles | ratio to {REFERENCE} | quartiles | peak memory |",
+            "|---|---|---|---|---|---|",
         ]
         for name, timing in result.timings.items():
             low, middle, high = (1000 * figure for figure in quartiles(timing.seconds))
@@ -34,10 +34,14 @@ def table(results: list[Result]) -> str:
             if timing.ratios:
                 r_low, r_middle, r_high = quartiles(timing.ratios)
                 ratio = f"| {r_middle:.2f} | {r_low:.2f} to {r_high:.2f} |"
-            lines.append(f"| {name} | {middle:.3f} ms | {low:.3f} to {high:.3f} ms {ratio}")
-        lines += [f"| {name} | not installed | - | - | - |" for name in result.missing]
+            lines.append(f"| {name} | {middle:.3f} ms | {low:.3f} to {high:.3f} ms {ratio} {_size(timing.peak)} |")
+        lines += [f"| {name} | not installed | - | - | - | - |" for name in result.missing]
         parts.append("\n".join(lines))
     return "\n".join(parts)
+
+
+def _size(peak: int | None) -> str:
+    return "-" if peak is None else f"{peak / 2**20:.1f} MiB"
 
 
 def write(folder: Path, facts: dict[str, Any], results: list[Result]) -> list[Path]:
@@ -57,6 +61,7 @@ def write(folder: Path, facts: dict[str, Any], results: list[Result]) -> list[Pa
                     "ratio_to_torch": dict(zip(("lower_quartile", "median", "upper_quartile"), quartiles(timing.ratios), strict=True))
                     if timing.ratios
                     else None,
+                    "peak_bytes": timing.peak,
                     "every_run_seconds": [float(f"{second:.4g}") for second in timing.seconds],
                 }
                 for name, timing in result.timings.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import harness, report, workloads
+from benchmarks import harness, peak_memory, report, workloads
 from benchmarks.workloads import network_2_25, scalar_chain
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,10 +59,10 @@ def test_an_engine_that_is_not_installed_is_named_and_left_out(tmp_path):
 
 def test_the_report_holds_the_figures(tmp_path):
     timings = {
-        "minigrad": harness.Timing([0.001, 0.002, 0.003], [0.5, 0.25, 0.75]),
+        "minigrad": harness.Timing([0.001, 0.002, 0.003], [0.5, 0.25, 0.75], 3 << 20),
         "torch": harness.Timing([0.002, 0.008, 0.004], [1.0] * 3),
     }
-    result = harness.Result(scalar_chain.WORKLOAD, timings, [], 1e-15)
+    result = harness.Result(scalar_chain.WORKLOADS[0], timings, [], 1e-15)
     facts = {
         "date": "today",
         "cpu": "a cpu",
@@ -74,11 +74,32 @@ def test_the_report_holds_the_figures(tmp_path):
         "command": "c",
     }
     json_path, table_path = report.write(tmp_path / "new", facts, [result])
-    assert "| minigrad | 2.000 ms | 1.500 to 2.500 ms | 0.50 | 0.38 to 0.62 |" in table_path.read_text()
+    assert "| minigrad | 2.000 ms | 1.500 to 2.500 ms | 0.50 | 0.38 to 0.62 | 3.0 MiB |" in table_path.read_text()
     kept = json.loads(json_path.read_text())
     assert kept["peers"]["minigrad"]["ratio_to_torch"] == {"lower_quartile": 0.375, "median": 0.5, "upper_quartile": 0.625}
     assert kept["peers"]["torch"]["every_run_seconds"] == [0.002, 0.008, 0.004]
     assert kept["cpu"] == "a cpu"
+    assert [kept["peers"][name]["peak_bytes"] for name in ("minigrad", "torch")] == [3 << 20, None]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a process's high-water mark")
+def test_the_peak_is_what_a_run_has_at_once_and_not_what_it_has_in_all():
+    def in_turn():
+        for _ in range(8):
+            np.ones(1 << 21).sum()  # 16 MiB, freed each time
+
+    peaks = [peak_memory.rise(run) for run in (in_turn, lambda: [np.ones(1 << 21) for _ in range(8)])]
+    if None in peaks:
+        pytest.skip("this kernel does not let a process reset its high-water mark")
+    assert 15 < peaks[0] / 2**20 < 40
+    assert 120 < peaks[1] / 2**20 < 150
+
+
+def test_the_peak_of_a_peer_is_taken_in_a_process_of_its_own():
+    found = peak_memory.measure(workloads.load()["small_add"], "minigrad")
+    assert found is None or 0 <= found < 64 << 20
+    with pytest.raises(RuntimeError, match="no_such_peer"):
+        peak_memory.measure(workloads.load()["small_add"], "no_such_peer")
 
 
 @pytest.mark.parametrize("operations", [1, 2, 3, 10, 100])
@@ -125,6 +146,15 @@ def test_every_workload_has_its_name_and_minigrad():
     for name, found in workloads.load().items():
         assert name == found.name
         assert "minigrad" in found.peers
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")
+@pytest.mark.parametrize("name", [name for name in workloads.load() if not name.startswith(("scalar_chain", "cnn", "large"))])
+def test_the_engines_agree_on_each_workload(torch, name):
+    """What `measure` insists on before it times anything; the largest workloads are left to it."""
+    workload = workloads.load()[name]
+    harness.check_agreement(workload, {peer: build()() for peer, build in workload.peers.items()})
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:

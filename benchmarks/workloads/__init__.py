@@ -1,4 +1,4 @@
-"""The workloads, one file each. A file is a workload as soon as it lies here and defines `WORKLOAD`."""
+"""The workloads: a file that lies here and defines `WORKLOADS` is found by itself."""
 
 import importlib
 import pkgutil
@@ -9,4 +9,4 @@ from benchmarks.harness import Workload
 def load() -> dict[str, Workload]:
     """All workloads by name."""
     modules = (importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
-    return {module.WORKLOAD.name: module.WORKLOAD for module in modules}
+    return {workload.name: workload for module in modules for workload in module.WORKLOADS}

@@ -84,10 +84,12 @@ def torch(batch: int = BATCH) -> Run:
     return _training(pt, batch)
 
 
-WORKLOAD = Workload(
-    name="cnn_step",
-    title=f"Training step of a convolutional network (3 convolutions, 2 batch norms, 2 pools, linear), float32, {BATCH} images of 28 x 28",
-    unit="one step of SGD with momentum: forward, backward, update",
-    peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
-    tolerance=1e-3,
+WORKLOADS = (
+    Workload(
+        name="cnn_step",
+        title=f"Training step of a network with 3 convolutions, 2 batch norms, 2 pools, 1 linear layer, float32, {BATCH} images of 28 x 28",
+        unit="one step of SGD with momentum: forward, backward, update",
+        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
+        tolerance=1e-3,
+    ),
 )

@@ -3,6 +3,7 @@
 x -> 0.9 sin(x) + 0.1, again and again: three operations a link. One run builds the chain from a leaf and differentiates it.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,20 @@ def torch(operations: int = OPERATIONS) -> Run:
     return run
 
 
-WORKLOAD = Workload(
-    name="scalar_chain",
-    title=f"{OPERATIONS:,} scalar operations in float64, x -> 0.9 sin(x) + 0.1 repeated, forward and backward",
-    unit=f"{OPERATIONS:,} operations forward and backward",
-    peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
-    tolerance=1e-12,
-)
+def _workload(operations: int, rounds: int | None = None) -> Workload:
+    return Workload(
+        name="scalar_chain" if operations == OPERATIONS else f"scalar_chain_{operations:_}",
+        title=f"{operations:,} scalar operations in float64, x -> 0.9 sin(x) + 0.1 repeated, forward and backward",
+        unit=f"{operations:,} operations forward and backward",
+        peers={
+            "minigrad": partial(minigrad, operations),
+            "minigrad compiled": partial(minigrad_compiled, operations),
+            "torch": partial(torch, operations),
+        },
+        tolerance=1e-12,
+        rounds=rounds,
+    )
+
+
+WORKLOADS = (_workload(OPERATIONS), _workload(100_000, rounds=10), _workload(1_000_000, rounds=5))
+"""Three lengths, so that one can see the cost of an operation stay the same as the work grows."""

@@ -78,10 +78,12 @@ def torch(points: int = POINTS) -> Run:
     return _training(pt, points)
 
 
-WORKLOAD = Workload(
-    name="two_moons",
-    title=f"{'-'.join(map(str, SIZES))} network on two moons, maximum-margin loss, weight decay, float32, {POINTS} points",
-    unit="one step of gradient descent on the full batch",
-    peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
-    tolerance=1e-3,
+WORKLOADS = (
+    Workload(
+        name="two_moons",
+        title=f"{'-'.join(map(str, SIZES))} network on two moons, maximum-margin loss, weight decay, float32, {POINTS} points",
+        unit="one step of gradient descent on the full batch",
+        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
+        tolerance=1e-3,
+    ),
 )

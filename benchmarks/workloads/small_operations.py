@@ -1,0 +1,66 @@
+"""Chains of one small operation: what an engine adds to each call when there is next to nothing to compute.
+
+Each chain starts from four numbers in float32 and applies one operation a hundred times; one run builds the chain and differentiates it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Run, Workload
+
+LENGTH = 100
+START = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
+MATRIX = np.float32(0.5) * np.eye(4, dtype=np.float32) + np.float32(0.1)
+
+LINKS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda engine, x, c: x + c,
+    "multiply": lambda engine, x, c: x * c,
+    "exp": lambda engine, x, c: engine.exp(-engine.exp(x)),
+    "sum": lambda engine, x, c: x.sum() * c,
+    "matmul": lambda engine, x, c: x @ c,
+}
+"""One link of a chain, from x and a constant c: one operation, or two where one alone would grow without bound or change its shape."""
+CALLS = {"add": 1, "multiply": 1, "exp": 3, "sum": 2, "matmul": 1}
+"""Operations in a link."""
+
+
+def _run(engine: Any, name: str) -> Run:
+    link = LINKS[name]
+    constant = engine.tensor(MATRIX if name == "matmul" else np.full(4, 0.25 if name == "sum" else 0.99, np.float32))
+
+    def run() -> list[np.ndarray]:
+        x = engine.tensor(START, requires_grad=True)
+        y = x
+        for _ in range(LENGTH):
+            y = link(engine, y, constant)
+        y.sum().backward()
+        return [y.detach().numpy(), x.grad.numpy()]
+
+    return run
+
+
+def minigrad(name: str) -> Run:
+    import minigrad as mg
+
+    return _run(mg, name)
+
+
+def torch(name: str) -> Run:
+    import torch as pt
+
+    return _run(pt, name)
+
+
+WORKLOADS = tuple(
+    Workload(
+        name=f"small_{name}",
+        title=f"A chain of {LENGTH} links of {name} ({calls} small operation(s) a link) on 4 numbers in float32, forward and backward",
+        unit=f"{LENGTH * calls} operations forward and backward",
+        peers={"minigrad": partial(minigrad, name), "torch": partial(torch, name)},
+        tolerance=1e-4,
+    )
+    for name, calls in CALLS.items()
+)
