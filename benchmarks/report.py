@@ -7,13 +7,15 @@ from typing import Any
 from benchmarks.harness import REFERENCE, Result, quartiles
 
 
+HOW = "warm: short runs are repeated within a round, and the heap is collected and frozen once, before the first"
+
+
 def heading(facts: dict[str, Any]) -> str:
     """The machine and the versions in two lines."""
     versions = ", ".join(f"{name} {version or 'not installed'}" for name, version in facts["versions"].items())
     return (
         f"{facts['date']}, {facts['cpu']}, {facts['cores']} cores, {facts['threads']} thread(s), load {facts['load']} at the start  \n"
-        f"Python {facts['python']}, {versions}  \n"
-        "warm: short runs are repeated within a round, and the heap is collected and frozen once, before the first"
+        f"Python {facts['python']}, {versions}"
     )
 
 
@@ -71,7 +73,7 @@ def write(folder: Path, facts: dict[str, Any], results: list[Result]) -> list[Pa
         stem = folder / f"{result.workload.name}-threads{facts['threads']}"
         for path, text in (
             (stem.with_suffix(".json"), json.dumps(document, indent=1) + "\n"),
-            (stem.with_suffix(".md"), f"{heading(facts)}  \n`{facts['command']}`\n{table([result])}\n"),
+            (stem.with_suffix(".md"), f"{heading(facts)}  \n{HOW}  \n`{facts['command']}`\n{table([result])}\n"),
         ):
             path.write_text(text, encoding="utf-8")
             written.append(path)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .profile_events import EventList, FunctionEvent
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _RANGES = """
     SELECT first.id AS id, first.name AS name, first.timestamp AS start, last.timestamp AS stop
@@ -36,6 +38,8 @@ def load_nvprof(path: str | os.PathLike[str]) -> EventList:
     Kernels belong to the innermost range around the call that launched them.
     Raises FileNotFoundError, and ValueError if the file is not nvprof's.
     """
+    import sqlite3  # a large library that nothing else here needs
+
     if not Path(path).is_file():
         raise FileNotFoundError(f"load_nvprof: there is no file {os.fspath(path)!r}. Write one with: nvprof -o FILE python your_program.py")
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..nn.module import Module
 from ..tensor import Tensor, as_tensor
+
+if TYPE_CHECKING:  # layers are loaded by who uses them
+    from ..nn.module import Module
 
 
 def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dict[str, Any] | None = None, *, strict: bool = False) -> Any:

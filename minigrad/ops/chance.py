@@ -11,11 +11,14 @@ from typing import Any
 from ..backend import DType, Shape, as_payload, is_complex, use_random
 from ..primitive import constant
 
-_generator = use_random(None)
+_generator: Any = None
 
 
 def generator() -> Any:
-    """The generator in use, NumPy's; its `bit_generator.state` can be read and set."""
+    """The generator in use, NumPy's, made when it is first needed; its `bit_generator.state` can be read and set."""
+    global _generator
+    if _generator is None:
+        _generator = use_random(None)
     return _generator
 
 
