@@ -93,6 +93,53 @@ def array_module(arrays: Iterable[Any], operation: str = "this operation") -> An
     return np if found is None else found
 
 
+def at_home(library: Any, arrays: Iterable[Any], operation: str) -> Any:
+    """A context in which `library` works where its arrays are: CuPy starts kernels on the current device, wherever their operands lie.
+
+    Raises DeviceError where they lie on several devices.
+    """
+    if library is np:
+        return _here
+    numbers = sorted({a.device.id for a in arrays if MODULES.get(type(a)) is library})
+    if len(numbers) > 1:
+        first, second = (f"{device_of_module(library)}:{number}" for number in numbers[:2])
+        raise DeviceError(
+            f"{operation}: got arrays of two devices, {first} and {second}. Move one of them first, for instance with .to(device)."
+        )
+    return on_device(f"{device_of_module(library)}:{numbers[0]}") if numbers else _here
+
+
+def on_device(device: str) -> Any:
+    """A context in which what is made on "cuda" is made on this device. Nothing for the CPU."""
+    name, _, number = device.partition(":")
+    return load_cupy().cuda.Device(int(number)) if name == "cuda" and number else _here
+
+
+_here = nullcontext()
+
+
+def numbered(device: str) -> str:
+    """The device's full name: "cuda" means the current one of its kind, such as "cuda:0"."""
+    name, _, number = device.partition(":")
+    if name == "cpu" or number:
+        return device
+    if name == "cuda":
+        need_cuda(f'device "{device}"')
+    return f"{name}:{load_cupy().cuda.get_device_id() if name == 'cuda' else 0}"
+
+
+def library_of(device: str) -> Any:
+    """The library that works on a device ("cpu", "cuda", "cuda:1"). Raises DeviceError where there is none."""
+    name = device.partition(":")[0]
+    if name == "cuda":
+        need_cuda(f'device "{device}"')
+        return load_cupy()
+    for module in MODULES.values():
+        if module is not None and device_of_module(module) == name:
+            return module
+    raise DeviceError(f'unknown device "{device}": use "cpu", "cuda" or "cuda:<number>".')
+
+
 def load_cupy() -> Any:
     """CuPy, imported on first use; raises DeviceError with advice where it is not installed."""
     try:
@@ -163,20 +210,13 @@ def device_of(array: Array) -> str:
 def to_device(array: Array, device: str) -> Array:
     """`array` on `device` ("cpu", "cuda", "cuda:1"); the same object if it is there already. DeviceError: nobody knows it."""
     here = device_of(array)
-    name, _, number = device.partition(":")
     if device in (here, here.partition(":")[0]):
         return array
-    if name == "cpu":
+    if device == "cpu":
         return to_numpy(array)
-    if name == "cuda":
-        need_cuda(f'device "{device}"')
-        cupy = load_cupy()
-        with cupy.cuda.Device(int(number or 0)):
-            return cupy.asarray(array)
-    for module in MODULES.values():
-        if module is not None and device_of_module(module) == name:
-            return module.asarray(array)
-    raise DeviceError(f'unknown device "{device}": use "cpu", "cuda" or "cuda:<number>".')
+    library = library_of(device)
+    with on_device(device):
+        return library.asarray(array)
 
 
 def beside(array: Array, like: Array) -> Array:
@@ -351,6 +391,28 @@ def is_immutable(array: Array) -> bool:
     return type(array) in IMMUTABLE
 
 
+def from_dlpack(source: Any) -> Array:
+    """An array on the memory of whoever speaks the DLPack protocol, on the host or on a CUDA device, without copying.
+
+    Raises TypeError for who does not, and for what cannot be shared (a dtype that NumPy has not, say); DeviceError for memory elsewhere.
+    """
+    if not hasattr(source, "__dlpack__") or not hasattr(source, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack: needs an array or tensor with the DLPack protocol (__dlpack__), got {type(source).__name__}.")
+    place = int(source.__dlpack_device__()[0])
+    if place not in _DLPACK:
+        raise DeviceError(f"from_dlpack: memory is on a device of DLPack's kind {place}; minigrad knows the CPU (1) and CUDA (2, 3, 13).")
+    library = library_of(_DLPACK[place])
+    try:
+        return library.from_dlpack(source)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise TypeError(f"from_dlpack: {_describe(source)} cannot be taken over: {reason}.") from error
+
+
+_DLPACK = {1: "cpu", 2: "cuda", 3: "cpu", 13: "cuda"}
+"""DLPack's numbers of kinds of memory (kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged), by the library that works there."""
+
+
 def owned_array(array: Array) -> Array:
     """A real array for a scalar payload; any other payload unchanged."""
     return np.asarray(array) if type(array) in IMMUTABLE else array
@@ -364,6 +426,13 @@ def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
 def ones(shape: Shape, dtype: DType, like: Array) -> Array:
     """Ones on the device of `like`."""
     return _beside_payload(like, normal((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype)))
+
+
+def full(shape: Shape, value: Array, device: str) -> Array:
+    """An array on a device, filled with a host's number; only the number travels."""
+    library = library_of(device)
+    with on_device(device):
+        return normal(library.full(shape, value.item(), value.dtype))
 
 
 def _beside_payload(like: Array, made: Array) -> Array:
@@ -586,9 +655,11 @@ def _number_format(values: Array) -> Callable[[Any], str]:
     return lambda v: (pattern.format(v) if np.isfinite(v) else str(float(v))).rjust(width)
 
 
-def use_random(seed: int | None) -> Any:
-    """A NumPy random generator; the same seed gives the same numbers."""
-    return np.random.default_rng(seed)
+def use_random(seed: int | None, device: str = "cpu") -> Any:
+    """A random generator of a device's library; the same seed gives the same numbers on the same kind of device."""
+    library = library_of(device)
+    with on_device(device):
+        return library.random.default_rng(seed)
 
 
 def erf_function(xp: Any) -> Callable[[Array], Array]:

@@ -74,6 +74,17 @@ def from_numpy(array: Any) -> Tensor:
     return observe.made(out) if observe.observers else out
 
 
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor on the memory of another library's array (PyTorch, JAX, CuPy, …), on the CPU or a GPU, without copying.
+
+    Raises TypeError for what cannot be shared (a dtype that NumPy has not, a tensor that requires grad), DeviceError for memory elsewhere.
+    Source: the DLPack protocol of the array API standard.
+    """
+    out = wrap(backend.owned_array(backend.from_dlpack(source)))
+    memory_version(out)
+    return observe.made(out) if observe.observers else out
+
+
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the given sizes."""
     return full(_sizes(size), 0, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
@@ -90,6 +101,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     made, sizes = backend.as_payload(value, dtype), _sizes([size] if isinstance(size, int) else size)
     if any_true(n < 0 for n in sizes):
         raise ShapeError(f"sizes must be at least 0, got {sizes}.")
+    if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
+        return _made(backend.full(sizes, made, str(device)), requires_grad)
     out = backend.zeros(sizes, made.dtype, made)
     out = backend.owned_array(out)
     out[...] = made
@@ -146,31 +159,35 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 
 def manual_seed(seed: int) -> None:
-    """Make the random functions below repeat the same numbers."""
+    """Make the random functions below repeat the same numbers, on every device (each kind of device has numbers of its own)."""
     ch.seed(seed)
 
 
 def random_state() -> Any:
-    """The state of the random numbers, to be set again with `set_random_state`."""
+    """The state of the CPU's random numbers, to be set again with `set_random_state`. CuPy's generators do not tell theirs."""
     return ch.generator().bit_generator.state
 
 
 def set_random_state(state: Any) -> None:
-    """Continue the random numbers from a state that `random_state` gave."""
+    """Continue the CPU's random numbers from a state that `random_state` gave."""
     ch.generator().bit_generator.state = state
+
+
+def _drawn_on(device: Any) -> dict[str, str]:
+    """The parameter that says where to draw; none for the CPU."""
+    return {} if device is None or str(device) == "cpu" else {"device": str(device)}
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
-    return _made(
-        _drawn(lambda s: ch.uniform(shape=s, dtype=backend.as_dtype(dtype) or backend.default_dtype()), _sizes(size)), requires_grad, device
-    )
+    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    return _made(_drawn(lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)), _sizes(size)), requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted), _sizes(size)), requires_grad, device)
+    return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), _sizes(size)), requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -180,8 +197,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, 
     elif high is None:
         low, high = 0, low
     kind = backend.as_dtype(dtype) or backend.int64
-    numbers = _drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind), _sizes([size or ()]))
-    return _made(numbers, False, device)
+    return _made(_drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _sizes([size or ()])), False)
 
 
 def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

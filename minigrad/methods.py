@@ -358,6 +358,25 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 @_method
+def __dlpack__(self: Tensor, **options: Any) -> Any:
+    """This tensor's memory for another library, as the DLPack protocol has it: `torch.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`.
+
+    options: of the protocol (stream, max_version, dl_device, copy). Raises AutogradError for tensors that require grad.
+    """
+    if history(self) is not None:
+        raise AutogradError("this tensor requires grad, and another library cannot record its operations. Hand over x.detach().")
+    memory_version(self)
+    return self.array.__dlpack__(**options)
+
+
+@_method
+def __dlpack_device__(self: Tensor) -> Any:
+    """DLPack's kind of memory (1 the CPU, 2 CUDA) and the number of the device."""
+    memory_version(self)
+    return self.array.__dlpack_device__()
+
+
+@_method
 def __repr__(self: Tensor) -> str:
     text, empty = "tensor(" + backend.format_array(self.array, "tensor("), functions.numel(self) == 0
     parts = []
@@ -451,7 +470,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
 
 attach(Tensor, "type_as", lambda self, other: to(self, dtype=other.dtype))
 attach(Tensor, "cpu", lambda self: to(self, "cpu"))
-attach(Tensor, "cuda", lambda self, index=0: to(self, f"cuda:{int(index)}"))
+attach(Tensor, "cuda", lambda self, device="cuda": to(self, f"cuda:{device}" if isinstance(device, int) else str(device)))
 attach(
     Tensor,
     "is_cuda",

@@ -248,6 +248,16 @@ def _asarray(value: Any, dtype: Any = None) -> FakeArray:
     )
 
 
+class FakeGenerator:
+    """`xp.random.default_rng(seed)`: the three draws that CuPy's generator shares with NumPy's."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        source = np.random.default_rng(None if seed is None else (seed, 1))  # the same seed gives other numbers than on the host
+        self.random, self.standard_normal, self.integers = (
+            _Function(getattr(source, n)) for n in ("random", "standard_normal", "integers")
+        )
+
+
 class FakeLinearAlgebra:
     """`xp.linalg`."""
 
@@ -267,6 +277,7 @@ class FakeLibrary:
         gammaln=_Function(lambda x: np.vectorize(math.lgamma, otypes=[float])(x).astype(x.dtype)),
     )
     fft = SimpleNamespace(fftn=_Function(np.fft.fftn), ifftn=_Function(np.fft.ifftn))
+    random = SimpleNamespace(default_rng=FakeGenerator)
     ndarray = FakeArray
     linalg = FakeLinearAlgebra()
 

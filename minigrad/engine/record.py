@@ -21,6 +21,7 @@ from ..backend import (
     HostArray,
     Shape,
     array_module,
+    at_home,
     default_dtype,
     host,
     is_differentiable,
@@ -73,7 +74,7 @@ def _watched(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
 
 
 def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    if _RAW.issuperset(map(type, args)):  # a derivative rule computes
+    if (not args or type(args[0]) is not Tensor) and _RAW.issuperset(map(type, args)):  # a derivative rule computes
         return _on_arrays(prim, args, params, True)
     # One pass over the arguments finds all there is to know; the common case (host arrays of one floating dtype, Python numbers) then
     # costs nothing more.
@@ -88,24 +89,25 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
         kind = type(a)
         if kind is Tensor:
             tensors = True
-            array = a.array
             if a.window is not None:
                 refresh_view(a)
-            if a.node is not None:
+            array, node = a.array, a.node
+            if node is not None:
                 mask |= 1
             if a.tangents is not None:
                 dual = True
-            own = SCALAR_DTYPES.get(type(array))
-            if own is None:
+            if type(array) is HostArray:
                 own = array.dtype
-                if type(array) is not HostArray or own not in FAST_DTYPES:
-                    plain = False
+            else:
+                own = SCALAR_DTYPES.get(type(array))
+                if own is None:
+                    own, plain = array.dtype, False
             if own is not dtype:
-                if dtype is not None:
+                if dtype is not None or own not in FAST_DTYPES:
                     plain = False
                 dtype = own
             arrays.append(array)
-            nodes.append(a.node)
+            nodes.append(node)
         else:
             if kind in HOST_PAYLOADS:
                 raw = True
@@ -119,8 +121,10 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
         return _on_arrays(prim, args, params, plain)
     if plain and not raw:
         result = prim.forward(host, *arrays, **params)
-        if type(result) not in IMMUTABLE:
-            result = normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
+        if prim.outputs != 1:
+            result = tuple(normal(r) for r in result)
+        elif type(result) not in IMMUTABLE and (type(result) is not HostArray or not result.ndim):
+            result = normal(result)
     else:
         settled = _settle(prim, args)
         if any(a is not b for a, b in zip(settled, args, strict=True)):
@@ -173,7 +177,9 @@ def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
     for a in arrays:
         if type(a) not in MODULES and hasattr(type(a), "__minigrad_apply__"):
             return type(a).__minigrad_apply__(prim, arrays, params)
-    result = prim.forward(array_module(arrays, prim.name), *arrays, **params)
+    library = array_module(arrays, prim.name)
+    with at_home(library, arrays, prim.name):
+        result = prim.forward(library, *arrays, **params)
     return normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
 
 
@@ -235,7 +241,7 @@ def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None
     unbroadcast = None
     if single:
         shape, dtype = result.shape, result.dtype
-        if prim.elementwise and len(nodes) > 1:
+        if prim.elementwise and shape and len(nodes) > 1:
             for index, parent in enumerate(nodes):
                 if parent is not None and arrays[index].shape != shape:
                     unbroadcast = _shapes_to_sum_to(nodes, arrays, shape)
@@ -248,7 +254,7 @@ def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None
         if source >= 0:
             value = arrays[source]
             if type(value) not in IMMUTABLE and type(args[source]) is Tensor:
-                version = memory_version(args[source])
+                version = args[source].version or memory_version(args[source])
                 versions += ((len(saved), version, version.count),)
         elif source == OUTPUT:
             value = result

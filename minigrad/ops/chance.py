@@ -1,49 +1,65 @@
 """Random numbers as operations without operands: so that what was drawn is recorded, and drawn anew, like everything else that is computed.
 
-All of them read the one generator of this file. A result never has a derivative.
+Each device has one generator, of its library; all operations of this file read it. A result never has a derivative.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
-from ..backend import DType, Shape, as_payload, is_complex, use_random
+from ..backend import DType, Shape, as_payload, device_of, is_complex, numbered, use_random
 from ..primitive import constant
 
-_generator: Any = None
+_generators: dict[str, Any] = {}
+_seed: int | None = None
 
 
-def generator() -> Any:
-    """The generator in use, NumPy's, made when it is first needed; its `bit_generator.state` can be read and set."""
-    global _generator
-    if _generator is None:
-        _generator = use_random(None)
-    return _generator
+def generator(device: str = "cpu") -> Any:
+    """The generator of a device, made when it is first needed. NumPy's `bit_generator.state` can be read and set; CuPy's has none."""
+    if device != "cpu":
+        device = numbered(device)
+    if device not in _generators:
+        _generators[device] = use_random(_seed, device)
+    return _generators[device]
 
 
 def seed(number: int) -> None:
-    """Begin anew with the stream of this seed."""
-    global _generator
-    _generator = use_random(number)
+    """Begin anew with the stream of this seed (a whole number; a negative one counts from 2^64), on every device."""
+    global _seed
+    try:
+        _seed = operator.index(number) % 2**64
+    except TypeError:
+        raise TypeError(f"manual_seed: needs a whole number, got {number!r}.") from None
+    _generators.clear()
 
 
-def _normal(xp: Any, *, shape: Shape, dtype: DType) -> Any:
-    real = generator().standard_normal(shape)
-    return as_payload((real + 1j * generator().standard_normal(shape)) * math.sqrt(0.5) if is_complex(dtype) else real, dtype)
+def _uniform(xp: Any, *, shape: Shape, dtype: DType, device: str = "cpu") -> Any:
+    return as_payload(generator(device).random(shape), dtype)
 
 
-uniform = constant("random_uniform", lambda xp, *, shape, dtype: as_payload(generator().random(shape), dtype))
+def _normal(xp: Any, *, shape: Shape, dtype: DType, device: str = "cpu") -> Any:
+    draw = generator(device).standard_normal
+    real = draw(shape)
+    return as_payload((real + 1j * draw(shape)) * math.sqrt(0.5) if is_complex(dtype) else real, dtype)
+
+
+def _integers(xp: Any, *, low: int, high: int, shape: Shape, dtype: DType, device: str = "cpu") -> Any:
+    return as_payload(generator(device).integers(low, high, shape), dtype)
+
+
+uniform = constant("random_uniform", _uniform)
 """Uniform in [0, 1), of a shape."""
 normal = constant("random_normal", _normal)
 """Normal with mean 0 and variance 1 (of a complex dtype: 1 in total)."""
-integers = constant("random_integers", lambda xp, *, low, high, shape, dtype: as_payload(generator().integers(low, high, shape), dtype))
+integers = constant("random_integers", _integers)
 """Uniform among the integers low, …, high - 1."""
 
 
 def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
     scale = 0.0 if p >= 1 else 1 / (1 - p)
-    return xp.asarray((generator().random(tuple(x.shape)) >= p) * scale).astype(x.dtype)
+    return xp.asarray((generator(device_of(x)).random(tuple(x.shape)) >= p) * scale).astype(x.dtype)
 
 
 dropout_mask = constant("dropout_mask", _dropout_mask)
