@@ -470,19 +470,26 @@ def as_dtype(dtype: Any) -> DType | None:
         ) from None
 
 
-def arange(start: float, end: float, step: float, dtype: Any) -> Array:
+def arange(start: float, end: float, step: float, dtype: Any, device: str = "cpu") -> Array:
     """Evenly stepped numbers."""
-    return np.arange(start, end, step, dtype=dtype)
+    return _counted_out(device, "arange", start, end, step, dtype)
 
 
-def linspace(start: float, end: float, steps: int, dtype: Any) -> Array:
+def linspace(start: float, end: float, steps: int, dtype: Any, device: str = "cpu") -> Array:
     """Evenly spaced numbers."""
-    return np.linspace(start, end, steps, dtype=dtype)
+    return _counted_out(device, "linspace", start, end, steps, dtype)
 
 
-def eye(n: int, m: int, dtype: Any) -> Array:
+def eye(n: int, m: int, dtype: Any, device: str = "cpu") -> Array:
     """Ones on the diagonal."""
-    return np.eye(n, m, dtype=dtype)
+    return _counted_out(device, "eye", n, m, 0, dtype)
+
+
+def _counted_out(device: str, name: str, first: Any, second: Any, third: Any, dtype: Any) -> Array:
+    """NumPy's function of this name, or the same one of a device's library, so that nothing has to travel there."""
+    library = np if device == "cpu" else library_of(device)
+    with on_device(device):
+        return getattr(library, name)(first, second, third, dtype=dtype)
 
 
 def unit_rows(rows: int, start: int, columns: int, dtype: Any, like: Array) -> Array:

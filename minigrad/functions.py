@@ -139,23 +139,23 @@ def arange(
         dtype = backend.int64 if builtins.all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
     if backend.as_dtype(dtype) == backend.int64:  # whole numbers count from whole numbers
         start, end, step = int(start), int(end), int(step)
-    return _made(backend.arange(start, end, step, dtype), requires_grad, device)
+    return _made(backend.arange(start, end, step, dtype, str(device or "cpu")), requires_grad)
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
     if not backend.is_differentiable(wanted):
-        start, end, i = int(start), int(end), arange(steps, dtype=backend.float64)
+        start, end, i = int(start), int(end), arange(steps, dtype=backend.float64, device=device)
         step = (end - start) / builtins.max(steps - 1, 1)
         values = where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + i
-        return _made(values.to(wanted).array, requires_grad, device)
-    return _made(backend.linspace(start, end, steps, wanted), requires_grad, device)
+        return _made(values.to(wanted).array, requires_grad)
+    return _made(backend.linspace(start, end, steps, wanted, str(device or "cpu")), requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n by m matrix with ones on its diagonal."""
-    return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype()), requires_grad, device)
+    return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype(), str(device or "cpu")), requires_grad)
 
 
 def manual_seed(seed: int) -> None:
@@ -351,12 +351,12 @@ def square(x: Any) -> Tensor:
 
 def maximum(a: Any, b: Any) -> Tensor:
     """The larger of a and b; ties share the derivative evenly; NaN wins."""
-    return ew.maximum(as_tensor(a), b)  # type: ignore[no-any-return]
+    return ew.maximum(a if isinstance(b, Tensor) else as_tensor(a), b)  # type: ignore[no-any-return]
 
 
 def minimum(a: Any, b: Any) -> Tensor:
     """The smaller of a and b; ties share the derivative evenly; NaN wins."""
-    return ew.minimum(as_tensor(a), b)  # type: ignore[no-any-return]
+    return ew.minimum(a if isinstance(b, Tensor) else as_tensor(a), b)  # type: ignore[no-any-return]
 
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
@@ -368,8 +368,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     if condition.dtype != backend.bool_:
         raise DTypeError(f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in where(x > 0, a, b).")
-    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
-        a = as_tensor(a)
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):  # two numbers: one of them becomes a tensor beside the condition
+        a = as_tensor(a) if isinstance(condition.array, backend.HostArray) else full_like(condition, a, dtype=as_tensor(a).dtype)
     return ew.where(condition, a, b)
 
 

@@ -181,7 +181,7 @@ def matrix_power(A: Any, n: int) -> Tensor:
 
 
 def _identity(A: Tensor) -> Tensor:
-    return fn.eye(A.shape[-1], dtype=A.dtype).to(A.device)  # type: ignore[no-any-return]
+    return fn.eye(A.shape[-1], dtype=A.dtype, device=A.device)
 
 
 def matrix_exp(A: Any) -> Tensor:
@@ -247,10 +247,10 @@ def qr(A: Any, mode: str = "reduced") -> QRResult:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'linalg.qr: mode must be "reduced", "complete" or "r", got {mode!r}.')
     if mode == "r":
-        return QRResult(fn.zeros(0, dtype=A.dtype).to(A.device), qr(A).R)
+        return QRResult(fn.zeros(0, dtype=A.dtype, device=A.device), qr(A).R)
     if mode == "complete" and m > n:
         Q, R = fa.qr(A)
-        none = fn.zeros((*A.shape[:-2], m - n, n), dtype=A.dtype).to(A.device)
+        none = fn.zeros((*A.shape[:-2], m - n, n), dtype=A.dtype, device=A.device)
         return QRResult(fn.cat([Q, _completion(Q)], -1), fn.cat([R, none], -2))
     if m >= n:
         return QRResult(*fa.qr(A))
@@ -315,10 +315,10 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     X = matmul(pinv(A, rcond), columns)
     s = svdvals(A.detach())
     share = max(A.shape[-2:]) * backend.precision(A.dtype) if rcond is None else rcond
-    rank = fn.sum(s > share * fn.amax(s, -1, True), -1) if s.shape[-1] else fn.zeros(s.shape[:-1], dtype=backend.int64)
+    rank = fn.sum(s > share * fn.amax(s, -1, True), -1) if s.shape[-1] else fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
     residuals = vector_norm(matmul(A, X) - columns, 2, -2) ** 2
     if A.shape[-2] <= A.shape[-1] or not bool((rank == A.shape[-1]).all()):
-        residuals = fn.zeros(0, dtype=residuals.dtype).to(A.device)
+        residuals = fn.zeros(0, dtype=residuals.dtype, device=A.device)
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
 
 
@@ -332,7 +332,7 @@ def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool =
     A = _matrix(A, "matrix_rank").detach()
     s = fn.abs(eigvalsh(A)) if hermitian else svdvals(A)
     if s.shape[-1] == 0:
-        return fn.zeros(s.shape[:-1], dtype=backend.int64)
+        return fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
     if rtol is None:
         rtol = 0.0 if atol is not None else max(A.shape[-2:]) * backend.precision(A.dtype)
     least, share = (fn.unsqueeze(as_tensor(0.0 if v is None else v).to(s.dtype), -1) for v in (atol, rtol))
@@ -371,8 +371,8 @@ def householder_product(A: Any, tau: Any) -> Tensor:
     """
     A, tau = _matrix(A, "householder_product"), as_tensor(tau)
     m, n = A.shape[-2:]
-    out = fn.eye(m, n, dtype=A.dtype).to(A.device).broadcast_to((*A.shape[:-2], m, n))
-    unit = arrays.tril(A, -1) + fn.eye(m, n, dtype=A.dtype).to(A.device)
+    out = fn.eye(m, n, dtype=A.dtype, device=A.device).broadcast_to((*A.shape[:-2], m, n))
+    unit = arrays.tril(A, -1) + fn.eye(m, n, dtype=A.dtype, device=A.device)
     for i in reversed(range(tau.shape[-1])):
         v = unit[..., i : i + 1]
         out = out - tau[..., i : i + 1].unsqueeze(-1) * matmul(v, matmul(fa.adjoint(v), out))

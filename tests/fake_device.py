@@ -42,6 +42,8 @@ METHODS = frozenset(_METHODS.split())
 PYTHON_NUMBERS = (bool, int, float, complex)
 synchronised: list[str] = []
 """Every time that a value had to travel to the host, what asked for it."""
+uploaded: list[tuple[int, ...]] = []
+"""The shape of everything that travelled from the host to the device."""
 
 
 class Device(SimpleNamespace):
@@ -241,11 +243,11 @@ def _sequence(value: Any) -> Any:
 
 def _asarray(value: Any, dtype: Any = None) -> FakeArray:
     """Onto the device: the one way in."""
-    return (
-        value
-        if isinstance(value, FakeArray) and dtype in (None, value.dtype)
-        else FakeArray(np.array(getattr(value, "_memory", value), dtype=dtype))
-    )
+    if not isinstance(value, FakeArray):
+        uploaded.append(np.shape(value))
+    elif dtype in (None, value.dtype):
+        return value
+    return FakeArray(np.array(getattr(value, "_memory", value), dtype=dtype))
 
 
 class FakeGenerator:

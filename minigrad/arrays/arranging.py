@@ -30,7 +30,7 @@ def block_diag(*tensors: Any) -> Tensor:
     widths = [block.shape[1] for block in blocks]
     rows = []
     for i, block in enumerate(blocks):
-        zeros = [fn.zeros((block.shape[0], w), dtype=block.dtype).to(block.device) for w in widths]
+        zeros = [fn.zeros((block.shape[0], w), dtype=block.dtype, device=block.device) for w in widths]
         rows.append(fn.cat([*zeros[:i], block, *zeros[i + 1 :]], 1))
     return fn.cat(rows, 0)
 

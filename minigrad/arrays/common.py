@@ -40,7 +40,7 @@ def counted(x: Any) -> Tensor:
 
 def counting(n: int, like: Tensor) -> Tensor:
     """0 … n-1 on the device of `like`."""
-    return wrap(backend.beside(backend.arange(0, n, 1, backend.int64), like.array))
+    return wrap(backend.arange(0, n, 1, backend.int64, backend.device_of(like.array)))
 
 
 def zero_of(x: Tensor) -> Tensor:

@@ -191,7 +191,7 @@ def _different(x: Tensor, rows: Tensor, order: Tensor, return_inverse: bool, ret
     """The rows that differ from the one before, in this order, and what else is asked for."""
     n = rows.shape[0]
     ordered = fn.getitem(rows.detach(), order)
-    first = fn.cat([fn.ones(builtins.min(n, 1), dtype=backend.bool_).to(x.device), fn.any(ordered[1:] != ordered[:-1], 1)])
+    first = fn.cat([fn.ones(builtins.min(n, 1), dtype=backend.bool_, device=x.device), fn.any(ordered[1:] != ordered[:-1], 1)])
     chosen = fn.getitem(order, first)
     results = [fn.getitem(x.reshape(-1), chosen) if dim is None else fn.getitem(x, along(fn.axis_of(x.ndim, dim, "unique"), chosen))]
     if return_inverse:
@@ -203,7 +203,7 @@ def _different(x: Tensor, rows: Tensor, order: Tensor, return_inverse: bool, ret
         results.append(inverse.reshape(x.shape) if dim is None else inverse)
     if return_counts:
         starts = fn.getitem(counting(n, x), first)
-        results.append(fn.cat([starts[1:], fn.full(builtins.min(n, 1), n, dtype=backend.int64).to(x.device)]) - starts)
+        results.append(fn.cat([starts[1:], fn.full(builtins.min(n, 1), n, dtype=backend.int64, device=x.device)]) - starts)
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -98,7 +98,7 @@ class MultiheadAttention(Module):
             projected = F.linear(x, weight, bias)
             for more in (
                 (None, self.bias_k, self.bias_v)[i],
-                functions.zeros(1, 1, e, dtype=x.dtype) if self.add_zero_attn and i else None,
+                functions.zeros(1, 1, e, dtype=x.dtype, device=x.device) if self.add_zero_attn and i else None,
             ):
                 if more is not None:
                     projected = functions.cat([projected, more.expand(x.shape[0], 1, e)], 1)

@@ -52,6 +52,6 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
     x = as_tensor(input)
     if x.ndim != 2:
         raise ShapeError(f"pdist: needs a matrix, got shape {x.shape}.")
-    places = arange(x.shape[0])
+    places = arange(x.shape[0], device=x.device)
     first, second = (places.reshape(-1, 1) < places).nonzero().t()
     return length(x[first] - x[second], p, -1).squeeze(-1)

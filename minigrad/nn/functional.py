@@ -1,9 +1,9 @@
 """The functions of neural networks, with PyTorch's names, arguments and conventions (`torch.nn.functional`).
 
 Most are one line of mathematics in the library's own operations, so their derivatives of every order follow. What needs more care for
-accuracy or speed (softmax,
-normalisation, convolution, pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the derivative that PyTorch
-takes.
+accuracy or speed (softmax, normalisation, convolution, pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the
+derivative that PyTorch takes. Indices out of range are refused on the CPU; on a GPU, where a look at them would have to wait for the
+device, they are not looked at.
 """
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
+from ..backend import DType
 from ..batching import per_example
 from ..engine.inplace import assign, check_target
 from ..errors import DTypeError, ShapeError, no_such_name
@@ -24,9 +26,8 @@ from ..functions import softmax as _softmax
 from ..ops import chance, network, windows
 from ..ops.index import index_put, unwindow
 from ..ops.reduce import mean as mean_
-from ..ops.reduce import sum_
 from ..ops.shape import pad_axis
-from ..tensor import Tensor, as_tensor, overwrite_payload
+from ..tensor import Tensor, as_tensor, overwrite_payload, wrap
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
 from .distances import length as _length
 from .margins import (
@@ -299,7 +300,7 @@ def embedding(
 
 
 def _check_range(index: Tensor, count: int, function: str, what: str) -> None:
-    if hasattr(type(index.array), "__minigrad_apply__") or index.numel() == 0:  # a batched value has no one answer
+    if not isinstance(index.array, backend.HostArray) or index.numel() == 0:  # a batched value has no one answer; a device must not wait
         return
     low, high = int(index.array.min()), int(index.array.max())
     if low < 0 or high >= count:
@@ -316,7 +317,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
             raise ValueError("one_hot: give num_classes, there is no largest index among none.")
         num_classes = int(index.array.max()) + 1
     _check_range(index, num_classes, "one_hot", "class")
-    return (index.unsqueeze(-1) == arange(num_classes)).to(backend.int64)
+    return (index.unsqueeze(-1) == arange(num_classes, device=index.device)).to(backend.int64)
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -494,7 +495,8 @@ def _mean_of(x: Any, axes: tuple[int, ...], count: int) -> Any:
 def _variance_of(x: Any, axes: tuple[int, ...], count: int) -> Any:
     """The unbiased variance."""
     centred = x - mean_(x, axes=axes, keepdims=True)
-    return sum_(centred * centred, axes=axes, keepdims=False) / (count - 1)
+    variance = network.mean_of_product(centred, centred, axes) * (count / (count - 1))
+    return variance.reshape([n for axis, n in enumerate(variance.shape) if axis not in axes])
 
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -721,10 +723,26 @@ def _pool_setup(
     return setup
 
 
+def _places(x: Tensor, first: int) -> Tensor:
+    """The number of each element among those of the axes from `first` on."""
+    return arange(math.prod(x.shape[first:]), device=x.device).reshape(x.shape[first:]).broadcast_to(x.shape)
+
+
+def _table(numbers: list[Any], dtype: DType, beside: Tensor) -> Tensor:
+    """A few numbers that depend on shapes only, on the device of a tensor. To a GPU each table travels once."""
+    device = backend.device_of(beside.array)
+    return functions.tensor(numbers, dtype=dtype) if device == "cpu" else wrap(_uploaded(tuple(numbers), dtype, device))
+
+
+@lru_cache(maxsize=256)
+def _uploaded(numbers: tuple[Any, ...], dtype: DType, device: str) -> Any:
+    return backend.to_device(backend.as_payload(list(numbers), dtype), device)
+
+
 def _max_pooled(x: Any, setup: list[dict[str, Any]], return_indices: bool) -> Any:
     x = as_tensor(x)
     first = min(s["axis"] for s in setup)
-    places = arange(math.prod(x.shape[first:])).reshape(x.shape[first:]).broadcast_to(x.shape) if return_indices else None
+    places = _places(x, first) if return_indices else None
     for along in setup:
         y = windows.window_max(x, **along)
         if places is not None:
@@ -806,8 +824,8 @@ def _unpooled(x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
         size = list(output_size)[-axes:]
     images = math.prod(x.shape[:-axes])
     _check_range(index, math.prod(size), function, "index")
-    flat = index.reshape(images, -1) + arange(images).reshape(-1, 1) * math.prod(size)
-    empty = functions.zeros(images * math.prod(size), dtype=x.dtype)
+    flat = index.reshape(images, -1) + arange(images, device=x.device).reshape(-1, 1) * math.prod(size)
+    empty = functions.zeros(images * math.prod(size), dtype=x.dtype, device=x.device)
     place = functions._plain_index((flat.reshape(-1),), x.array)
     return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape((*x.shape[:-axes], *size))
 
@@ -829,7 +847,7 @@ def _avg_pooled(x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
         if len(set(counts)) == 1:
             divisor *= counts[0]
         else:
-            x = x / functions.tensor(counts, dtype=x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+            x = x / _table(counts, x.dtype, x).reshape(-1, *(1,) * (x.ndim - 1 - axis))
     divisor = divisor if override is None else override
     mean = x / divisor if divisor != 1 else x
     return mean.to(dtype) if mean.dtype != dtype else mean  # integers stay integers
@@ -912,7 +930,7 @@ def _adaptive_max(x: Any, output_size: Any, axes: int, return_indices: bool, fun
     if not return_indices:
         return y
     x = as_tensor(x).detach()
-    places = arange(math.prod(x.shape[x.ndim - axes :])).reshape(x.shape[x.ndim - axes :]).broadcast_to(x.shape)
+    places = _places(x, x.ndim - axes)
     for i in reversed(range(axes)):
         axis = x.ndim - axes + i
         m, n = y.shape[axis], x.shape[axis]
@@ -925,7 +943,7 @@ def _adaptive_max(x: Any, output_size: Any, axes: int, return_indices: bool, fun
 
 def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
     """The index that reads along one axis what `index` says, and along the others the place itself."""
-    grid = [arange(n).reshape([-1 if i == k else 1 for k in range(index.ndim)]) for i, n in enumerate(index.shape)]
+    grid = [arange(n, device=index.device).reshape([-1 if i == k else 1 for k in range(index.ndim)]) for i, n in enumerate(index.shape)]
     return tuple(index if i == axis else g for i, g in enumerate(grid))
 
 
@@ -994,7 +1012,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
             around = [v for b in range(i) for v in (0, 0)] + [max(0, before), max(0, after)]
             x = _pad(kept, around, mode)
         elif before or after:
-            x = x[(slice(None),) * axis + (functions.tensor(_mirrored(n, before, after, mode), dtype=backend.int64),)]
+            x = x[(slice(None),) * axis + (_table(_mirrored(n, before, after, mode), backend.int64, x),)]
     return x
 
 
@@ -1006,7 +1024,7 @@ def _filled_ends(x: Tensor, axis: int, before: int, after: int, value: float) ->
         return x
     if not value:
         return pad_axis(x, axis=axis, before=before, after=after)
-    ends = [functions.full((*x.shape[:axis], n, *x.shape[axis + 1 :]), value, dtype=x.dtype) for n in (before, after)]
+    ends = [functions.full((*x.shape[:axis], n, *x.shape[axis + 1 :]), value, dtype=x.dtype, device=x.device) for n in (before, after)]
     return cat([ends[0], x, ends[1]], axis)
 
 
@@ -1112,7 +1130,7 @@ def _weighed(x: Tensor, axis: int, m: int, ratio: float, cubic: bool, align_corn
     for k in neighbours:
         index = [min(max(math.floor(s) + k, 0), n - 1) for s in sources]
         weights = [weight(abs(s - math.floor(s) - k)) for s in sources]
-        part = _read(x, axis, index) * functions.tensor(weights, dtype=x.dtype, device=backend.device_of(x.array)).reshape(shape)
+        part = _read(x, axis, index) * _table(weights, x.dtype, x).reshape(shape)
         total = part if total is None else total + part
     return total
 
@@ -1124,7 +1142,7 @@ def _keys(distance: float) -> float:
 
 
 def _read(x: Tensor, axis: int, index: list[int]) -> Tensor:
-    return x[(slice(None),) * axis + (functions.tensor(index, dtype=backend.int64, device=backend.device_of(x.array)),)]
+    return x[(slice(None),) * axis + (_table(index, backend.int64, x),)]
 
 
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
@@ -1267,7 +1285,7 @@ def _picked_classes(x: Tensor, t: Tensor, weight: Any, ignore_index: int, functi
     index = where(counts, t, 0)
     _check_range(index, classes, function, "class")
     rows = functions.movedim(x, axis, -1).reshape(-1, classes)
-    picked = rows[arange(rows.shape[0]), index.reshape(-1)].reshape(t.shape)
+    picked = rows[arange(rows.shape[0], device=x.device), index.reshape(-1)].reshape(t.shape)
     weights = functions.ones_like(picked) if weight is None else as_tensor(weight)[index]
     if weight is not None and as_tensor(weight).shape != (classes,):
         raise ShapeError(f"{function}: weight must have one number for each of {classes} classes, got shape {as_tensor(weight).shape}.")
@@ -1349,7 +1367,7 @@ def scaled_dot_product_attention(
 def _attention_weights(q: Tensor, k: Tensor, mask: Any, dropout_p: float, is_causal: bool, scale: float | None) -> Tensor:
     scores = (q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)) @ functions.transpose(k, -2, -1)
     if is_causal:
-        mask = arange(q.shape[-2]).reshape(-1, 1) >= arange(k.shape[-2])
+        mask = arange(q.shape[-2], device=q.device).reshape(-1, 1) >= arange(k.shape[-2], device=q.device)
     weights = _masked_softmax(scores, mask)
     return dropout(weights, dropout_p) if dropout_p else weights
 

@@ -62,7 +62,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """Ones on the diagonal of a matrix, zeros elsewhere."""
     if tensor.ndim != 2:
         raise ShapeError(f"eye_: needs a matrix, got shape {tensor.shape}.")
-    return _filled(tensor, functions.eye(*tensor.shape, dtype=tensor.dtype))
+    return _filled(tensor, functions.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:

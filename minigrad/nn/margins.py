@@ -31,8 +31,8 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
         return multi_margin_loss(x.reshape(1, -1), t.reshape(1), p, margin, weight, "mean" if reduction == "none" else reduction)
     if x.ndim != 2 or t.shape != x.shape[:1] or t.dtype.kind not in "iu":
         raise ShapeError(f"multi_margin_loss: needs input (N, C) and integers (N,), got {x.shape} and {t.dtype} {t.shape}.")
-    right = t.unsqueeze(1) == arange(x.shape[1])
-    own = x[arange(x.shape[0]), t].unsqueeze(1)
+    right = t.unsqueeze(1) == arange(x.shape[1], device=x.device)
+    own = x[arange(x.shape[0], device=x.device), t].unsqueeze(1)
     loss = clamp(margin - own + x, min=0.0) ** p
     loss = where(right, 0.0, loss if weight is None else loss * as_tensor(weight)[t].unsqueeze(1))
     return reduced(loss.sum(1) / x.shape[1], reduction, "multi_margin_loss")
@@ -46,8 +46,8 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     rows, labels = (v.reshape(-1, v.shape[-1] if v.ndim else 1) for v in (x, t))
     listed = (labels < 0).to(backend.int64).cumsum(1) == 0
     index = where(listed, labels, 0)
-    own = ((index.unsqueeze(2) == arange(rows.shape[1])) & listed.unsqueeze(2)).any(1)
-    gap = 1 - rows[arange(rows.shape[0]).reshape(-1, 1), index].unsqueeze(2) + rows.unsqueeze(1)
+    own = ((index.unsqueeze(2) == arange(rows.shape[1], device=rows.device)) & listed.unsqueeze(2)).any(1)
+    gap = 1 - rows[arange(rows.shape[0], device=rows.device).reshape(-1, 1), index].unsqueeze(2) + rows.unsqueeze(1)
     counts = listed.unsqueeze(2) & ~own.unsqueeze(1)
     loss = where(counts, clamp(gap, min=0.0), 0.0).sum((1, 2)) / rows.shape[1]
     return reduced(loss if x.ndim > 1 else loss[0], reduction, "multilabel_margin_loss")
@@ -159,27 +159,41 @@ def ctc_loss(
     rows = []
     for i, n in enumerate(sizes):
         own = labels[i, :n] if labels.ndim == 2 else labels[sum(sizes[:i]) : sum(sizes[:i]) + n]
-        rows.append(cat([own.to(backend.int64), functions.full((longest - n,), blank, dtype=backend.int64)]))
+        rows.append(cat([own.to(backend.int64), functions.full((longest - n,), blank, dtype=backend.int64, device=own.device)]))
     plain = stack(rows)  # (N, S), filled up with blanks
     places = stack([functions.full_like(plain, blank), plain], 2).reshape(samples, -1)
-    places = cat([places, functions.full((samples, 1), blank, dtype=backend.int64)], 1)  # blank, label, blank, label, … blank
-    jump = cat([functions.zeros(samples, 2, dtype=backend.bool_), (places[:, 2:] != blank) & (places[:, 2:] != places[:, :-2])], 1)
-    never = functions.full((samples, 2), -math.inf, dtype=logs.dtype)
-    each = arange(samples).reshape(-1, 1)
+    places = cat(
+        [places, functions.full((samples, 1), blank, dtype=backend.int64, device=logs.device)], 1
+    )  # blank, label, blank, label, … blank
+    jump = cat(
+        [
+            functions.zeros(samples, 2, dtype=backend.bool_, device=logs.device),
+            (places[:, 2:] != blank) & (places[:, 2:] != places[:, :-2]),
+        ],
+        1,
+    )
+    never = functions.full((samples, 2), -math.inf, dtype=logs.dtype, device=logs.device)
+    each = arange(samples, device=logs.device).reshape(-1, 1)
     scores = [logs[t][each, places] for t in range(steps)]
-    alpha = where(arange(places.shape[1]) < 2, scores[0], -math.inf)
+    alpha = where(arange(places.shape[1], device=logs.device) < 2, scores[0], -math.inf)
     ended = [alpha]
     for score in scores[1:]:
         one, two = cat([never[:, :1], alpha[:, :-1]], 1), cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]]
         alpha = _log_sum(stack([alpha, one, where(jump, two, -math.inf)])) + score
         ended.append(alpha)
-    last = stack(ended)[functions.tensor([t - 1 for t in times], dtype=backend.int64), arange(samples)]
-    place = functions.tensor(sizes, dtype=backend.int64).reshape(-1, 1) * 2
+    last = stack(ended)[
+        functions.tensor([t - 1 for t in times], dtype=backend.int64, device=logs.device), arange(samples, device=logs.device)
+    ]
+    place = functions.tensor(sizes, dtype=backend.int64, device=logs.device).reshape(-1, 1) * 2
     ends = cat([last[each, place], where(place > 0, last[each, clamp(place - 1, min=0)], -math.inf)], 1).t()
     loss = -_log_sum(ends)
     if zero_infinity:
         loss = where(loss == math.inf, 0.0, loss)
-    return reduced(loss / clamp(functions.tensor(sizes, dtype=logs.dtype), min=1.0) if reduction == "mean" else loss, reduction, "ctc_loss")
+    return reduced(
+        loss / clamp(functions.tensor(sizes, dtype=logs.dtype, device=logs.device), min=1.0) if reduction == "mean" else loss,
+        reduction,
+        "ctc_loss",
+    )
 
 
 def _log_sum(x: Tensor) -> Tensor:

@@ -136,7 +136,7 @@ class _Recurrent(Module):
         lead = (self.num_layers * (1 + self.bidirectional), x.shape[1])
         shapes = [(*lead, self.out_size), (*lead, self.hidden_size)][: self.states]
         if hx is None:
-            return [functions.zeros(shape, dtype=x.dtype) for shape in shapes]
+            return [functions.zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes]
         given = [as_tensor(s) for s in ((hx,) if self.states == 1 else hx)]
         given = [s.unsqueeze(1) if single else s for s in given]
         if [s.shape for s in given] != shapes:
@@ -227,7 +227,7 @@ class _Cell(Module):
         """input (N, input_size) or (input_size,), and the state before: the state after."""
         x = as_tensor(input)
         count = 2 if isinstance(self, LSTMCell) else 1
-        zeros = functions.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
+        zeros = functions.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype, device=x.device)
         state = (zeros,) * count if hx is None else (hx,) if count == 1 else tuple(hx)
         after = self.step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
         return after[0] if count == 1 else after

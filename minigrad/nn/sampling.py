@@ -24,15 +24,15 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) ->
     t = as_tensor(theta)
     if t.ndim != 3 or t.shape[1:] != (2, 3) or len(size) != 4 or t.shape[0] != size[0]:
         raise ShapeError(f"affine_grid: needs theta (N, 2, 3) and the size (N, C, H, W) of images, got {t.shape} and {tuple(size)}.")
-    rows, columns = (_centres(n, align_corners, t.dtype) for n in size[2:])
-    ones = functions.ones(size[2], size[3], dtype=t.dtype)
+    rows, columns = (_centres(n, align_corners, t) for n in size[2:])
+    ones = functions.ones(size[2], size[3], dtype=t.dtype, device=t.device)
     points = functions.stack([ones * columns, ones * rows.reshape(-1, 1), ones], -1).reshape(1, -1, 3)
     return (points @ t.transpose(1, 2)).reshape(size[0], size[2], size[3], 2)
 
 
-def _centres(n: int, align_corners: bool, dtype: Any) -> Tensor:
-    """Where the centres of n pixels lie."""
-    i = arange(n).to(dtype)
+def _centres(n: int, align_corners: bool, like: Tensor) -> Tensor:
+    """Where the centres of n pixels lie, in the dtype and on the device of `like`."""
+    i = arange(n, device=like.device).to(like.dtype)
     if align_corners:
         return i * (2 / (n - 1)) - 1 if n > 1 else i
     return (i * 2 + 1) / n - 1
@@ -83,5 +83,5 @@ def _at(x: Tensor, row: Tensor, column: Tensor) -> Tensor:
     h, w = x.shape[2:]
     inside = (row >= 0) & (row <= h - 1) & (column >= 0) & (column <= w - 1)
     i, j = (clamp(where(inside, v.detach(), 0.0), 0, n - 1).to(backend.int64) for v, n in ((row, h), (column, w)))
-    sample = arange(x.shape[0]).reshape(-1, 1, 1)
+    sample = arange(x.shape[0], device=x.device).reshape(-1, 1, 1)
     return where(inside.unsqueeze(1), functions.permute(x[sample, :, i, j], (0, 3, 1, 2)), 0.0)

@@ -41,7 +41,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
 
 def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
     """The norm of all elements together, a float64 number."""
-    total = tensor(0.0, dtype=float64)
+    total = tensor(0.0, dtype=float64, device=gradients[0].device if gradients else None)
     for g in gradients:
         if g.numel():
             sizes = abs(g.detach()).double()

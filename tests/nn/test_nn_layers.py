@@ -3,6 +3,7 @@
 # ruff: noqa: E501  # tables: one case a line
 
 import copy
+import functools
 import io
 import itertools
 import pickle
@@ -23,7 +24,8 @@ def masked(attention):
     forbidden[:, 3] = forbidden[0, 1] = True
     tensor = mg.tensor if isinstance(attention, nn.Module) else __import__("torch").tensor
     plain = attention.forward
-    attention.forward = lambda q, k, v: plain(q, k, v, attn_mask=tensor(forbidden))
+    mask = functools.cache(lambda device: tensor(forbidden, device=device))
+    attention.forward = lambda q, k, v: plain(q, k, v, attn_mask=mask(q.device))
     return attention
 
 

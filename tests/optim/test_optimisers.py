@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from fake_device import FakeArray, fake, synchronised, uploaded
 
 import minigrad as mg
-from minigrad import optim
+from minigrad import backend, optim
 
 OPTIMISERS = [
     ("SGD", {"lr": 0.1}),
@@ -59,6 +60,23 @@ def test_steps(torch, name: str, settings: dict, dtype: str) -> None:
                 rtol=1e-10 if dtype == "float64" else 2e-4,
                 atol=1e-10 if dtype == "float64" else 1e-5,
             )
+
+
+@pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
+def test_nothing_travels_to_the_host_or_from_it(monkeypatch, name: str, settings: dict) -> None:
+    """On a device that refuses what CuPy refuses."""
+    monkeypatch.setitem(backend.MODULES, FakeArray, fake)
+    here = [mg.tensor(a.astype("float32"), requires_grad=True) for a in BEGIN]
+    there = [mg.tensor(a.astype("float32"), device="fake:0", requires_grad=True) for a in BEGIN]
+    first, second = getattr(optim, name)(here, **settings), getattr(optim, name)(there, **settings)
+    synchronised.clear()
+    uploaded.clear()
+    run(mg, first, here, 5)
+    run(mg, second, there, 5)
+    assert (synchronised, uploaded) == ([], [])
+    for a, b in zip(here, there, strict=True):
+        assert type(b.array) is FakeArray
+        np.testing.assert_allclose(a.detach().numpy(), b.array.get(), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
