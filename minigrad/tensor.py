@@ -66,7 +66,7 @@ class Tensor:
     def __init__(
         self,
         data: Any = None,
-        *,
+        *more: Any,
         shape: Shape | None = None,
         dtype: Any = None,
         device: Any = None,
@@ -75,6 +75,11 @@ class Tensor:
     ) -> None:
         from . import backend
 
+        if more:
+            given = ", ".join(map(repr, (data, *more)))
+            raise TypeError(
+                f"Tensor({given}): the data is one argument, as in Tensor([{given}]). For a tensor of these sizes write zeros({given})."
+            )
         if data is None:
             data = backend.zeros(tuple(shape or ()), dtype or backend.default_dtype(), 0.0)
         elif shape is not None and tuple(shape) != tuple(getattr(data, "shape", shape)):

@@ -49,6 +49,7 @@ def jacobian(
     of 1, conjugate to the derivative. Raises TypeError naming the argument, UnusedInputError (strict), ValueError for an unknown
     strategy.
     """
+    _check_function(func, "jacobian")
     single, points = _tensors(inputs, "inputs", "jacobian")
     _check_strategy("jacobian: strategy", strategy, ("reverse-mode", "forward-mode", "auto"))
     if strategy == "forward-mode":
@@ -90,6 +91,7 @@ def hessian(
     The Jacobian of the gradient; outer_jacobian_strategy: the mode of that outer Jacobian, "reverse-mode" or "forward-mode". The other
     arguments are those of `jacobian`. Raises NonScalarError if the function returns more than one number.
     """
+    _check_function(func, "hessian")
     single, points = _tensors(inputs, "inputs", "hessian")
     _check_strategy("hessian: outer_jacobian_strategy", outer_jacobian_strategy, ("reverse-mode", "forward-mode"))
 
@@ -114,6 +116,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """(outputs, vᵀ·J): the product of a vector with the Jacobian, in one reverse pass. v: of the outputs' shapes; may be left out if the
     function returns one number.
     """
+    _check_function(func, "vjp")
     single, points = _tensors(inputs, "inputs", "vjp")
     own = _prepared(points, create_graph, "vjp")
     single_out, outs = _outputs(func, own, "vjp", strict)
@@ -130,6 +133,7 @@ def jvp(
     strategy: "forward-mode" pushes v through the function while it is computed. "double-backward" does it with two reverse passes: the
     pull is linear in its cotangent, and the pull of the pull is the push. It needs no push rules and costs about twice as much.
     """
+    _check_function(func, "jvp")
     single, points = _tensors(inputs, "inputs", "jvp")
     _check_strategy("jvp: strategy", strategy, ("forward-mode", "double-backward"))
     own = _prepared(points, create_graph, "jvp")
@@ -147,6 +151,7 @@ def jvp(
 
 def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(output, vᵀ·H): the product of a vector with the Hessian of a function that returns one number, by reverse mode over reverse mode."""
+    _check_function(func, "vhp")
     single, points = _tensors(inputs, "inputs", "vhp")
     own = _prepared(points, create_graph, "vhp")
     directions = _direction(v, own, single, "vhp", "the input is")
@@ -162,6 +167,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     The gradient is computed on dual numbers, and its tangent is the answer: about the price of two gradients. Where an operation has no
     push rule, two more reverse passes do it. Equal to `vhp` wherever the second derivatives are continuous.
     """
+    _check_function(func, "hvp")
     single, points = _tensors(inputs, "inputs", "hvp")
     own = _prepared(points, create_graph, "hvp")
     directions = _direction(v, own, single, "hvp", "the input is")
@@ -184,6 +190,11 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 # --------------------------------------------------------------------------------------------------- what goes in and what comes out
+
+
+def _check_function(func: Any, name: str) -> None:
+    if not callable(func):
+        raise TypeError(f"{name}: the first argument must be a function, got {type(func).__name__}. Give the function and then its inputs.")
 
 
 def _tensors(value: Any, argument: str, caller: str) -> tuple[bool, Tensors]:

@@ -46,6 +46,10 @@ class _GradMode:
         if callable(function):  # used as a decorator without parentheses
             made.__init__()  # type: ignore[misc]
             return made(function)
+        if function is not None:
+            raise TypeError(
+                f"{cls.__name__} takes a function to decorate, or nothing, as in `with {cls.__name__}():`; got {type(function).__name__}."
+            )
         return made
 
     def __init__(self) -> None:

@@ -36,8 +36,14 @@ class _Loss(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, *inputs: Any) -> Tensor:
-        return type(self).function(*inputs, **{name: getattr(self, name) for name in self.settings})
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        function = type(self).function
+        code = function.__code__
+        operands = [name for name in code.co_varnames[: code.co_argcount] if name not in self.settings]
+        if len(inputs) + len(named) != len(operands) or not named.keys() <= set(operands):
+            got = ", ".join([*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)]) or "nothing"
+            raise TypeError(f"{type(self).__name__} is called with ({', '.join(operands)}); got {got}.")
+        return function(*inputs, **named, **{name: getattr(self, name) for name in self.settings})
 
     def extra_repr(self) -> str:
         changed = {
