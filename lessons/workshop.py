@@ -3,6 +3,7 @@
     keep(Node, topological_order, gradients)      at the end of lesson 3: their source goes into my_engine.py beside the notebook
     engine = mine()                               in a later lesson: engine.gradients, and a kind word about what is not there yet
     watch(y, [x], lambda: gradients(order(y), [x]))     what that engine just did, step by step, beside minigrad
+    unpack()                                      this cell becomes the text of my_engine.py, so that it is handed in with the notebook
 
 After reading this file you know what is kept: the text of functions and classes, nothing else, in one readable file that is yours. A piece
 that is written anew takes the place of the old one, and the file as it was before lies in the folder my_engine_older under its date. No
@@ -40,12 +41,14 @@ import numpy as np
 
 MADE_IN = {
     "topological_order": "lesson 3, exercise 1", "gradients": "lesson 3, exercise 2",
-    "unbroadcast": "lesson 5, exercise 1", "pull_exp": "lesson 5, exercise 2", "pull_t": "lesson 5, exercise 3",
-    "pull_sum": "lesson 5, exercise 4", "pull_matmul": "lesson 5, exercise 5", "Tensor": "lesson 5, section 5",
-    "pull_relu": "lesson 9, exercise 1", "pull_cross_entropy": "lesson 9, exercise 2", "sgd": "lesson 9, exercise 3",
+    "pull_exp": "lesson 5, exercise 1", "pull_t": "lesson 5, exercise 2", "pull_sum": "lesson 5, exercise 3",
+    "unbroadcast": "lesson 5, exercise 4", "pull_matmul": "lesson 5, exercise 5", "Tensor": "lesson 5, section 5",
+    "sgd": "lesson 9, exercise 1", "pull_relu": "lesson 9, exercise 3", "pull_cross_entropy": "lesson 9, exercise 4",
     "relu": "lesson 9, section 5", "cross_entropy": "lesson 9, section 5", "adam": "lesson 11, exercise 3",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
+
+WITHOUT = "Everything else in this lesson works without it."
 
 ALIASES = {"t": "permute", "transpose": "permute"}
 """Operations that minigrad calls by another name."""
@@ -217,7 +220,34 @@ def mine(*wanted: str, folder: str | os.PathLike[str] = ".") -> Engine:
     else:
         start = f"your engine from {FILE}. Still missing:"
     lines = [f"  {name} is made in {MADE_IN[name]}" if name in MADE_IN else f"  {name}" for name in missing]
-    return Engine(module, missing, "\n".join([start, *lines, "Everything else in this lesson works without it."]))
+    return Engine(module, missing, "\n".join([start, *lines, WITHOUT]))
+
+
+def unpack(*wanted: str, folder: str | os.PathLike[str] = ".") -> Note:
+    """Put the text of my_engine.py into the notebook's cell that calls this, in the place of the call. Never raises.
+
+    wanted: the names that must be in the file (by default every piece); while one is missing, the cell stays as it is. It also stays where
+    it holds anything besides the call, so nothing that was written there is lost.
+    """
+    engine = mine(*wanted, folder=folder)
+    if not engine.complete:
+        return Note(repr(engine).removesuffix(WITHOUT).rstrip("\n"), "Do that, and come back; this cell stays as it is until then.")
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return Note("There is no cell to fill here: this is meant for a notebook.")
+    if not _is_one_call(str(shell.user_ns.get("In", [""])[-1])):
+        return Note(f"This cell holds more than the call, and stays as it is. In a cell of its own, unpack() brings the text of {FILE}.")
+    shell.set_next_input((Path(folder) / FILE).read_text(encoding="utf-8").rstrip("\n"), replace=True)
+    return Note(f"This cell is now the text of {FILE}. Read it through, and run the cell once more.")
+
+
+def _is_one_call(source: str) -> bool:
+    """Whether there is nothing but one expression, comments aside."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return False
+    return len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Call)
 
 
 def _lessons(names: Iterable[str]) -> str:

@@ -260,7 +260,12 @@ GRAPH_RULES = Exercise(
         Misconception(
             "the other operand",
             "the operands are swapped: what belongs to `a` was given to `b`.",
-            lambda case: {"forgotten": False, "derivative": _swapped(**case.args)},
+            lambda case: {"forgotten": False, "derivative": _by_rules(case, swapped=True)},
+        ),
+        Misconception(
+            "the exponential as a constant",
+            "the `pull` of `exp` multiplies by a number. That number is a constant for the next derivative: multiply by the node itself.",
+            lambda case: {"forgotten": False, "derivative": _by_rules(case, constant=True)},
         ),
     ),
     present=lambda case: f"the {GROUPS[case.args['times']]} of {case.args['rows']} at x = {case.args['x']}",
@@ -270,19 +275,19 @@ GRAPH_RULES = Exercise(
 GRAPH_RULES.accept(_accept)
 
 
-def _swapped(x: float, rows: list[Any], times: int) -> float:
-    """The derivatives if the two parts of a product change places."""
+def _by_rules(case: Case, *, swapped: bool = False, constant: bool = False) -> float:
+    """The derivatives if the two parts of a product change places, or if the exponential's own value is taken for a constant."""
 
     def mul(a: Any, b: Any) -> Any:
         a, b = (n if hasattr(n, "parents") else Node(n) for n in (a, b))
-        return Node(a.value * b.value, (a, b), lambda g: (mul(g, a), mul(g, b)), "mul")
+        return Node(a.value * b.value, (a, b), lambda g: (mul(g, a), mul(g, b)) if swapped else (mul(g, b), mul(g, a)), "mul")
 
     def exp(a: Any) -> Any:
         y = Node(float(np.exp(a.value)), (a,), None, "exp")
-        y.pull = lambda g: (mul(g, y),)
+        y.pull = lambda g: (mul(g, y.value if constant else y),)
         return y
 
-    return float(derivatives({"mul": mul, "exp": exp}, "mul", x, rows, times)["derivative"])
+    return float(derivatives({"mul": mul, "exp": exp}, "mul", **case.args)["derivative"])
 
 
 EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS[:2], ORDER, GRADIENTS, PREDICTIONS[2], GRAPH_RULES)}

@@ -153,10 +153,6 @@ def _sum_cases(rng: np.random.Generator) -> Iterator[Case]:
             yield Case(group, x=x, axis=axis, g=np.asarray(rng.uniform(0.5, 2, size=np.sum(x, axis=axis).shape)))
 
 
-def _sum_mistake(name: str, say: str, wrong: Any) -> Misconception:
-    return Misconception(name, say, lambda case: wrong(*case.args.values()))
-
-
 PULL_SUM = Exercise(
     "pull_sum",
     {"all axes": 1, "one axis": 2},
@@ -172,17 +168,17 @@ PULL_SUM = Exercise(
         vjp_by_differences(_summed(case.args["axis"]), [case.args["x"]], case.args["g"])[0], got, 1e-5, 1e-6, "what `pull_sum` returned"
     ),
     misconceptions=(
-        _sum_mistake("forgets the incoming adjoint", "you left out `g`: multiply by it.", lambda x, axis, g: np.ones_like(x)),
-        _sum_mistake("no copies", "`g` comes back as it came: it needs the shape of x, a copy for each element.", lambda x, axis, g: g),
-        _sum_mistake(
+        Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.", lambda x, axis, g: np.ones_like(x)),
+        Misconception.of("no copies", "`g` comes back as it came: it needs the shape of x, a copy for each element.", lambda x, axis, g: g),
+        Misconception.of(
             "derivative by the values", "a sum's derivative is 1, whatever the values are.", lambda x, axis, g: x * _spread(x, axis, g)
         ),
-        _sum_mistake(
+        Misconception.of(
             "mean instead of sum",
             "you divide by the number of terms: that is the mean's rule.",
             lambda x, axis, g: _spread(x, axis, g) / (x.size if axis is None else x.shape[axis]),
         ),
-        _sum_mistake(
+        Misconception.of(
             "axis in front",
             "you copy along a new axis in front; the summed one may be another. See `np.expand_dims`.",
             lambda x, axis, g: np.broadcast_to(g, x.shape),

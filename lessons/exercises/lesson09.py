@@ -141,8 +141,19 @@ def _score_cases(rng: np.random.Generator) -> Iterator[Case]:
         yield Case(group, scores=scores, target=target, g=g)
 
 
-def _scored(say: str, name: str, wrong: Any) -> Misconception:
-    return Misconception(name, say, lambda case: wrong(*case.args.values()))
+def _without_mean(scores: np.ndarray, target: np.ndarray, g: float) -> np.ndarray:
+    return g * (_softmax(scores) - target)
+
+
+def _naive(scores: np.ndarray, target: np.ndarray, g: float) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        grown = np.exp(scores)
+        return np.asarray(g * (grown / grown.sum(axis=1, keepdims=True) - target) / len(scores))
+
+
+def _but_for_overflow(wrong: Any, case: Case, got: Any) -> bool:
+    """Whether values come from a mistake, where large scores made them NaN."""
+    return bool(np.isnan(got).all()) if case.group == "large scores" else not same(wrong(**case.args), got)
 
 
 PULL_CROSS_ENTROPY = Exercise(
@@ -161,15 +172,19 @@ PULL_CROSS_ENTROPY = Exercise(
         got, 1e-4, 1e-6, "what `pull_cross_entropy` returned",
     ),
     misconceptions=(
-        _scored("the mean over the batch is forgotten: divide by the number of examples.", "mean over the batch",
-                lambda s, t, g: g * (_softmax(s) - t)),
-        _scored("you left out `g`: multiply by it.", "forgets the incoming adjoint", lambda s, t, g: (_softmax(s) - t) / len(s)),
-        _scored("the sign is turned round.", "sign", lambda s, t, g: g * (t - _softmax(s)) / len(s)),
-        _scored("the target is missing: subtract it from the softmax.", "no target", lambda s, t, g: g * _softmax(s) / len(s)),
-        _scored("divide by the number of examples, not of all elements.", "mean over all elements",
-                lambda s, t, g: g * (_softmax(s) - t) / s.size),
-        _scored("the softmax goes over each row, not over each column.", "the other axis",
-                lambda s, t, g: g * (_softmax(s.T).T - t) / len(s)),
+        Misconception("mean over the batch", "the mean over the batch is forgotten: divide by the number of examples.",
+                      lambda case: _without_mean(**case.args), explains=lambda case, got: _but_for_overflow(_without_mean, case, got)),
+        Misconception("overflow", "np.exp overflows for large scores: subtract each row's largest score first.",
+                      lambda case: _naive(**case.args), explains=lambda case, got: _but_for_overflow(_naive, case, got)),
+        Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.",
+                         lambda scores, target, g: (_softmax(scores) - target) / len(scores)),
+        Misconception.of("sign", "the sign is turned round.", lambda scores, target, g: g * (target - _softmax(scores)) / len(scores)),
+        Misconception.of("no target", "the target is missing: subtract it from the softmax.",
+                         lambda scores, target, g: g * _softmax(scores) / len(scores)),
+        Misconception.of("mean over all elements", "divide by the number of examples, not of all elements.",
+                         lambda scores, target, g: g * (_softmax(scores) - target) / scores.size),
+        Misconception.of("the other axis", "the softmax goes over each row, not over each column.",
+                         lambda scores, target, g: g * (_softmax(scores.T).T - target) / len(scores)),
     ),
 )  # fmt: skip
 
@@ -181,13 +196,37 @@ def _(scores: np.ndarray, target: np.ndarray, g: float) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------------- training
 
-SGD = Optimiser(
+_SGD = Optimiser(
     "sgd",
     lambda p: mg.optim.SGD(p, lr=RATE),
     hints=(
         "The gradient says where the loss grows. Where do you want to go?",
         "The step is the gradient times the rate. Plain gradient descent remembers nothing: `state` stays empty.",
         f"The new parameter is parameter − {RATE} · gradient.",
+    ),
+    checked="The parameters after each step are held against those of minigrad's own optimiser.",
+)
+
+
+def _with_rate(rate: float) -> Any:
+    """What descent with another rate returns: all parameters after each step."""
+
+    def path(parameters: Any, gradients: Any) -> Any:
+        now, found = parameters, []
+        for step in gradients:
+            now = [p - rate * g for p, g in zip(now, step, strict=True)]
+            found.append(now)
+        return found
+
+    return path
+
+
+SGD = replace(
+    _SGD,
+    misconceptions=(
+        *_SGD.misconceptions,
+        Misconception.of("no rate", f"the whole gradient is taken: multiply it by the rate {RATE}.", _with_rate(1.0)),
+        Misconception.of("another rate", f"your rate is ten times as large: it is to be {RATE}.", _with_rate(10 * RATE)),
     ),
 )
 

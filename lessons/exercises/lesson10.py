@@ -25,11 +25,6 @@ from ..grading.local import run_cases
 nn, F = mg.nn, mg.nn.functional
 
 
-def _mistake(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-    """A mistake as a function of the case's arguments by name."""
-    return Misconception(name, say, lambda case: wrong(**case.args))
-
-
 # -------------------------------------------------------------------------------------------------------------------- shapes
 
 SIDE, IMAGES, CHANNELS = 8, 2, 32
@@ -179,28 +174,30 @@ adjoint_cat = Exercise(
         "start is the sum of the channels of the branches before; stop is start plus the branch's own.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "everyone gets all",
             "every branch gets the whole adjoint; it should get its own channels only.",
             lambda g, channels: [g for _ in channels],
         ),
-        _mistake(
+        Misconception.of(
             "equal parts",
             "you cut into equal parts, but branches may differ in size.",
             lambda g, channels: list(np.array_split(g, len(channels), axis=1)),
         ),
-        _mistake(
+        Misconception.of(
             "forgets to move on",
             "every branch gets the first channels: the start must move on.",
             lambda g, channels: _sized(g, channels, lambda i: 0),
         ),
-        _mistake("wrong axis", "you cut along the images; axis 1 holds the channels.", lambda g, channels: [g[: int(n)] for n in channels]),
-        _mistake(
+        Misconception.of(
+            "wrong axis", "you cut along the images; axis 1 holds the channels.", lambda g, channels: [g[: int(n)] for n in channels]
+        ),
+        Misconception.of(
             "turned round",
             "the branches got each other's channels.",
             lambda g, channels: _sized(g, channels, lambda i: int(sum(channels[i + 1 :]))),
         ),
-        _mistake(
+        Misconception.of(
             "averages",
             "you divided among the branches; nothing is shared out here.",
             lambda g, channels: [p / len(channels) for p in _apart(g, channels)],
@@ -264,22 +261,26 @@ adjoint_max_pool = Exercise(
         "window.argmax() counts in reading order and takes the first of several equal ones; divmod(place, 2) turns it into row and column.",
     ),
     misconceptions=(
-        _mistake("everyone gets it", "all four places of a window get g; three of them had no influence.", lambda x, g: _spread(g)),
-        _mistake("shared out", "you gave each place a quarter. That is the rule of average pooling.", lambda x, g: _spread(g) / 4),
-        _mistake("times the value", "you multiplied by x. The winner passes through with the factor 1.", lambda x, g: x * _unpooled(x, g)),
-        _mistake("forgets the incoming adjoint", "you left out g: the winner gets 1 instead.", lambda x, g: _unpooled(x, np.ones_like(g))),
-        _mistake(
+        Misconception.of("everyone gets it", "all four places of a window get g; three of them had no influence.", lambda x, g: _spread(g)),
+        Misconception.of("shared out", "you gave each place a quarter. That is the rule of average pooling.", lambda x, g: _spread(g) / 4),
+        Misconception.of(
+            "times the value", "you multiplied by x. The winner passes through with the factor 1.", lambda x, g: x * _unpooled(x, g)
+        ),
+        Misconception.of(
+            "forgets the incoming adjoint", "you left out g: the winner gets 1 instead.", lambda x, g: _unpooled(x, np.ones_like(g))
+        ),
+        Misconception.of(
             "all that are equal",
             "where several are equal you gave g to each of them; then more comes back than was sent. The first one gets it.",
             lambda x, g: _spread(g) * (x == _spread(_pooled(x))),
         ),
-        _mistake("the last of several", "where several are equal the first in reading order gets it, not the last.", _last_winner),
-        _mistake(
+        Misconception.of("the last of several", "where several are equal the first in reading order gets it, not the last.", _last_winner),
+        Misconception.of(
             "one winner for all",
             "you looked for the largest number of the whole array; each window has a winner of its own.",
             lambda x, g: np.where(np.arange(x.size).reshape(x.shape) == x.argmax(), _spread(g), 0.0),
         ),
-        _mistake("sign", "the sign is turned round.", lambda x, g: -_unpooled(x, g)),
+        Misconception.of("sign", "the sign is turned round.", lambda x, g: -_unpooled(x, g)),
     ),
 )
 adjoint_max_pool.accept(_is_unpooled)
@@ -322,13 +323,15 @@ adjoint_centred = Exercise(
         "So x gets its own g, less 1/N times the sum of all g of the column: g minus the mean of g.",
     ),
     misconceptions=(
-        _mistake("the mean as a constant", "you treat the mean as a constant; but it is made of the x.", lambda g: g),
-        _mistake("the sum", "the sum of all g is to be divided by their number: the mean moves by 1/N.", lambda g: g - g.sum(0)),
-        _mistake("one mean for all", "you took the mean of the whole array; each column has its own.", lambda g: g - g.mean()),
-        _mistake("wrong axis", "you took the mean of each row. The batch is axis 0.", lambda g: g - g.mean(1, keepdims=True)),
-        _mistake("sign", "the way through the mean has a minus: a larger mean makes every y smaller.", lambda g: g + g.mean(0)),
-        _mistake("only through the mean", "the direct way from x to its own y is missing.", lambda g: np.broadcast_to(-g.mean(0), g.shape)),
-        _mistake(
+        Misconception.of("the mean as a constant", "you treat the mean as a constant; but it is made of the x.", lambda g: g),
+        Misconception.of("the sum", "the sum of all g is to be divided by their number: the mean moves by 1/N.", lambda g: g - g.sum(0)),
+        Misconception.of("one mean for all", "you took the mean of the whole array; each column has its own.", lambda g: g - g.mean()),
+        Misconception.of("wrong axis", "you took the mean of each row. The batch is axis 0.", lambda g: g - g.mean(1, keepdims=True)),
+        Misconception.of("sign", "the way through the mean has a minus: a larger mean makes every y smaller.", lambda g: g + g.mean(0)),
+        Misconception.of(
+            "only through the mean", "the direct way from x to its own y is missing.", lambda g: np.broadcast_to(-g.mean(0), g.shape)
+        ),
+        Misconception.of(
             "factor", "the mean moves by 1/N when one x does: divide by N, and leave the direct way whole.", lambda g: g * (1 - 1 / len(g))
         ),
     ),

@@ -1,4 +1,5 @@
-"""The exercises of lesson 11, as data: the 2-25-25-25-2 network, a run that is interrupted, bands over seeds, early stopping, Adam.
+"""The exercises of lesson 11, as data: the 2-25-25-25-2 network, a run that is interrupted, bands over seeds, early stopping, Adam, and
+the milestone of the course: the student's own engine trains that network.
 
 Right answers are not written here: they are computed by the engine, or by NumPy, when a check runs.
 """
@@ -6,7 +7,9 @@ Right answers are not written here: they are computed by the engine, or by NumPy
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +19,16 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.trace import first_divergence
+from minigrad.watch import trace_function
 
-from ..grading.exercise import Case, Exercise, Misconception
+from ..grading.calls import Caller, StudentProblem
+from ..grading.checking import check_exercise
+from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
+from ..grading.feedback import Feedback, Line
 from ..grading.judge import same
 from ..grading.kinds import Number, Optimiser
+from ..workshop import recorded
 
 SIZES = (2, 25, 25, 25, 2)
 WEIGHTS = sum(a * b for a, b in pairwise(SIZES))
@@ -98,10 +107,6 @@ def _middle_and_spread(curves: np.ndarray) -> list[np.ndarray]:
     return [np.median(curves, axis=0), np.std(curves, axis=0)]
 
 
-def _mistake(name: str, say: str, wrong: Any) -> Misconception:
-    return Misconception(name, say, lambda case: wrong(*case.args.values()))
-
-
 BANDS = Exercise(
     "bands",
     {"one curve each": 1, "many curves": 1, "an outlier": 1},
@@ -115,12 +120,14 @@ BANDS = Exercise(
     verify=lambda case, got: same(_middle_and_spread(**case.args), got, name="what `bands` returned"),
     checked="Compared with NumPy.",
     misconceptions=(
-        _mistake("mean instead of median", "you take the mean; the median does not feel a single bad run.",
-                 lambda c: [c.mean(axis=0), c.std(axis=0)]),
-        _mistake("the other axis", "you summarise over the epochs; the seeds are axis 0.", lambda c: [np.median(c, axis=1), c.std(axis=1)]),
-        _mistake("variance", "you return the variance; the standard deviation is its root.",
-                 lambda c: [np.median(c, axis=0), c.var(axis=0)]),
-        _mistake("everything together", "one number for all comes out; one for each epoch is wanted.", lambda c: [np.median(c), c.std()]),
+        Misconception.of("mean instead of median", "you take the mean; the median does not feel a single bad run.",
+                         lambda curves: [curves.mean(axis=0), curves.std(axis=0)]),
+        Misconception.of("the other axis", "you summarise over the epochs; the seeds are axis 0.",
+                         lambda curves: [np.median(curves, axis=1), curves.std(axis=1)]),
+        Misconception.of("variance", "you return the variance; the standard deviation is its root.",
+                         lambda curves: [np.median(curves, axis=0), curves.var(axis=0)]),
+        Misconception.of("everything together", "one number for all comes out; one for each epoch is wanted.",
+                         lambda curves: [np.median(curves), curves.std()]),
     ),
 )  # fmt: skip
 BANDS.answer(_middle_and_spread)
@@ -203,12 +210,12 @@ EARLY_STOP = Exercise(
     verify=lambda case, got: same(_stopped(**case.args), got, name="what `early_stop` returned"),
     checked="Compared with a loop of our own.",
     misconceptions=(
-        _mistake("no patience", "you return the smallest loss of all; the training has stopped before it is reached.",
-                 lambda losses, patience: int(np.argmin(losses))),
-        _mistake("where it stopped", "you return the epoch at which it stops; the best one came before it.", _when_stopped),
-        _mistake("never begins anew", "the count must start again at 0 when a better loss is found.", _never_reset),
-        _mistake("neighbours", "you compare with the epoch before; compare with the best so far.", _rises),
-        _mistake("one too many", "you wait one epoch too long.", lambda losses, patience: _stopped(losses, patience + 1)),
+        Misconception.of("no patience", "you return the smallest loss of all; the training has stopped before it is reached.",
+                         lambda losses, patience: int(np.argmin(losses))),
+        Misconception.of("where it stopped", "you return the epoch at which it stops; the best one came before it.", _when_stopped),
+        Misconception.of("never begins anew", "the count must start again at 0 when a better loss is found.", _never_reset),
+        Misconception.of("neighbours", "you compare with the epoch before; compare with the best so far.", _rises),
+        Misconception.of("one too many", "you wait one epoch too long.", lambda losses, patience: _stopped(losses, patience + 1)),
     ),
 )  # fmt: skip
 EARLY_STOP.answer(_stopped)
@@ -221,6 +228,203 @@ ADAM = Optimiser(
         "`state.get('m', 0.0)` is 0 at the first step. Count the steps before you correct: the first step is t = 1.",
         "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g²; parameter − 0.01 · (m / (1 − 0.9ᵗ)) / (√(v / (1 − 0.999ᵗ)) + 1e-8).",
     ),
+    checked="The parameters after each step are held against those of minigrad's own optimiser.",
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS, BANDS, EARLY_STOP, ADAM)}
+# ----------------------------------------------------------------------------------------- the milestone: one's own engine trains
+
+
+def _one_operation(target: Any) -> Callable[[Any], Any]:
+    """The mean cross-entropy as one operation, as the student's engine has it; so the two Traces have the same nodes."""
+
+    class cross_entropy(mg.autograd.Function):  # a Trace calls an operation by the name of its class
+        @staticmethod
+        def forward(ctx: Any, scores: Any) -> Any:
+            ctx.save_for_backward(scores)
+            return nn.functional.cross_entropy(scores, target)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (scores,) = ctx.saved_tensors
+            return g * (mg.softmax(scores, 1) - target) / len(scores)
+
+    return cross_entropy.apply
+
+
+def scores_of(x: Any, parameters: Sequence[Any], last: Callable[[Any], Any] = lambda scores: scores) -> Any:
+    """The lesson's network of weights and biases in turn; last: what is done to the scores."""
+    for i in range(0, len(parameters), 2):
+        x = x @ parameters[i].t() + parameters[i + 1]
+        x = mg.relu(x) if i + 2 < len(parameters) else last(x)
+    return x
+
+
+def _names(count: int) -> list[str]:
+    """W1, b1, W2, b2, …"""
+    return [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(count)]
+
+
+def reference(values: Sequence[Any], x: Any, target: Any) -> dict[str, Any]:
+    """minigrad's Trace of the network's loss and its gradients, node for node as the student's engine computes them."""
+    points, cross_entropy = mg.tensor(np.array(x, dtype=float)), _one_operation(mg.tensor(np.array(target, dtype=float)))
+    return trace_function(
+        lambda *parameters: cross_entropy(scores_of(points, parameters)),
+        *(mg.tensor(np.array(v, dtype=float)) for v in values),
+        mode="reverse",
+        names=_names(len(values)),
+        title="the network by minigrad",
+    )
+
+
+def _loss_of(parameters: Sequence[Any], x: Any, target: Any, last: Any = None, reduction: str = "mean") -> Any:
+    scores = scores_of(mg.tensor(np.array(x)), parameters, *([last] if last else []))
+    return nn.functional.cross_entropy(scores, mg.tensor(np.array(target)), reduction=reduction)
+
+
+def _differentiated(values: Any, x: Any, target: Any, **options: Any) -> Any:
+    """The loss and its gradients by minigrad."""
+    parameters = [mg.tensor(np.array(v)).requires_grad_() for v in values]
+    loss = _loss_of(parameters, x, target, **options)
+    return {"loss": loss.item(), "gradients": [np.array(g.numpy()) for g in mg.autograd.grad(loss, parameters)]}
+
+
+def _trained(values: Any, x: Any, target: Any, count: int, make: Any = None, **options: Any) -> Any:
+    """The losses of so many epochs by minigrad, each before its step, and the last values."""
+    parameters = [mg.tensor(np.array(v)).requires_grad_() for v in values]
+    optimizer = (make or (lambda p: mg.optim.Adam(p, lr=RATE)))(parameters)
+    losses = []
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss = _loss_of(parameters, x, target, **options)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": losses, "values": [np.array(p.detach().numpy()) for p in parameters]}
+
+
+def _networks(rng: np.random.Generator) -> Iterator[Case]:
+    for group, sizes, points, count in (
+        ("the gradients", (2, 2), 1, 0),
+        ("the gradients", (2, 3, 2), 5, 0),
+        ("the gradients", (3, 4, 4, 3), 6, 0),
+        ("the gradients", SIZES, 20, 0),
+        ("some epochs", (2, 4, 2), 6, 5),
+        ("some epochs", (2, 3, 3, 3), 8, 8),
+        ("the network 2-25-25-25-2", SIZES, 30, 20),
+    ):
+        values = []
+        for before, after in pairwise(sizes):
+            bound = (6 / before) ** 0.5
+            values += [np.asarray(rng.uniform(-bound, bound, size=(after, before))), np.asarray(rng.uniform(-0.5, 0.5, size=after))]
+        x = np.asarray(rng.uniform(-1, 1, size=(points, sizes[0])))
+        given = {"values": values, "x": x, "target": np.eye(sizes[-1])[rng.integers(0, sizes[-1], size=points)]}
+        call = "own_step" if count else "loss_and_gradients"
+        yield Case.of(group, given | ({"count": count} if count else {}), call=call)
+
+
+def _is_trained(case: Case, got: Any) -> str:
+    parts = ("losses", "values") if case.call == "own_step" else ("loss", "gradients")
+    if type(got) is not dict or set(got) != set(parts):
+        pair = "the list of the new values, and the loss" if case.call == "own_step" else "the loss, and the list of the gradients"
+        return f"`{case.call}` should return a pair: {pair}."
+    if case.call != "own_step":
+        right = _differentiated(**case.args)
+        said = same(right["loss"], got["loss"], 1e-6, 1e-9, "the loss")
+        return said or same(right["gradients"], got["gradients"], 1e-6, 1e-9, "the list of the gradients")
+    right = _trained(**case.args)
+    if said := same(right["losses"], got["losses"], 1e-8, 1e-10, "the list of the losses"):
+        first = same(right["losses"][0], got["losses"][0], 1e-6, 1e-9, "the first loss")
+        return f"{first[:-1]}; it is that before any step." if first else f"the first loss is right, but {said}"
+    # Adam hardly feels a factor in the gradients: it is seen in the seventh digit and later.
+    return same(right["values"], got["values"], 1e-8, 1e-10, "the list of the new values")
+
+
+def _late(values: Any, x: Any, target: Any, count: int) -> Any:
+    right, more = _trained(values, x, target, count), _trained(values, x, target, count + 1)
+    return {"losses": more["losses"][1:], "values": right["values"]}
+
+
+def _forgetful(values: Any, x: Any, target: Any, count: int) -> Any:
+    losses = []
+    for _ in range(count):
+        found = _trained(values, x, target, 1)
+        losses, values = losses + found["losses"], found["values"]
+    return {"losses": losses, "values": values}
+
+
+def _standing(values: Any, x: Any, target: Any, count: int) -> Any:
+    return {"losses": _trained(values, x, target, 1)["losses"] * count, "values": [np.array(v) for v in values]}
+
+
+def _in_gradients(name: str, say: str, **options: Any) -> Misconception:
+    return Misconception(name, say, lambda case: _differentiated(**case.args, **options) if case.call == "loss_and_gradients" else None)
+
+
+def _in_steps(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
+    return Misconception(name, say, lambda case: wrong(**case.args) if case.call == "own_step" else None)
+
+
+OWN_STEP = Exercise(
+    "own_step",
+    {"the gradients": 2, "some epochs": 1, "the network 2-25-25-25-2": 2},
+    _networks,
+    answers=("loss_and_gradients", "own_step"),
+    drive="lessons.exercises.drive11:by_own_engine",
+    title="Exercise own_step",
+    forbid=(DERIVATIVES, "minigrad.optim"),
+    verify=_is_trained,
+    checked="Losses, gradients and trained parameters are held against those of minigrad, from the same first numbers.",
+    present=lambda case: (
+        f"{case.call}, with {len(case.args['values']) // 2} layer(s), {len(case.args['x'])} point(s)"
+        + (f", {case.args['count']} epochs" if case.call == "own_step" else "")
+    ),
+    hints=(
+        "A NameError? Run the cell with unpack() twice: it brings your engine. Then: nodes, loss, order, gradients; and the step.",
+        "parameters = [Tensor(v) for v in values], and x becomes a Tensor too. `gradients` wants an order, and the list of parameters.",
+        "loss = cross_entropy(scores_of(Tensor(x), parameters), target), and gradients(topological_order(loss), parameters). "
+        "The step: [adam(v, g, s) for v, g, s in zip(values, found, states)].",
+    ),
+    misconceptions=(
+        _in_gradients("sum over the points", "the loss is the sum over the points; it should be their mean.", reduction="sum"),
+        _in_gradients("relu on the scores", "there is a relu after the last layer too; scores may be negative.", last=mg.relu),
+        _in_steps("gradient descent", "you take the step of plain gradient descent; here it is `adam`'s.",
+                  lambda **a: _trained(**a, make=lambda p: mg.optim.SGD(p, lr=0.05))),
+        _in_steps("no memory", "Adam forgets between the epochs: give it the dictionaries from `states`, not new ones.", _forgetful),
+        _in_steps("no step", "the values come back as they were: return what `adam` returns.", _standing),
+        _in_steps("loss after the step", "you return the loss after the step; the loss of this epoch is the one before it.", _late),
+        _in_steps("uphill", "the step goes uphill.", lambda **a: _trained(**a, make=lambda p: mg.optim.Adam(p, lr=-RATE))),
+    ),
+)  # fmt: skip
+OWN_STEP.accept(_is_trained)
+
+
+def _check_own_step(*answers: Any) -> Feedback:
+    """As the common check; where the student's rules or loop are to blame, with the first wrong step of them in the viewer."""
+    feedback = check_exercise(replace(OWN_STEP, notebook=None), answers)
+    if feedback.status == "wrong":
+        with suppress(StudentProblem, KeyError, TypeError, AttributeError, ValueError):  # nothing to be shown: the verdict stands alone
+            _show_on_trace(getattr(answers[0], "__globals__", {}), feedback)
+    return feedback
+
+
+def _show_on_trace(written: dict[str, Any], feedback: Feedback) -> None:
+    case = list(_networks(np.random.default_rng(0)))[1].args
+    parameters = [written["Tensor"](v) for v in case["values"]]
+    names = dict(zip(_names(len(parameters)), parameters, strict=True))
+
+    def loss_of() -> Any:
+        return written["cross_entropy"](written["scores_of"](written["Tensor"](case["x"]), parameters), case["target"])
+
+    loss = Caller().call(loss_of, (), "your engine")
+    run = lambda: written["gradients"](written["topological_order"](loss), parameters)
+    trace = recorded(loss, parameters, run, names=names, title="a network 2-3-2 by your engine")
+    parting = first_divergence(reference(case["values"], case["x"], case["target"]), trace)
+    if parting is not None and parting.node is not None:
+        own = [i for i, step in enumerate(trace["steps"]) if [parting.node, parting.column] in [[n, c] for n, c, _ in step["writes"]]]
+        feedback.trace, feedback.step = trace, own[-1] + 1 if own else len(trace["steps"])
+        feedback.lines.append(Line("note", f"In your engine the first wrong node is {parting.node}: {parting.say}"))
+
+
+OWN_STEP.notebook = _check_own_step
+
+EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS, BANDS, EARLY_STOP, ADAM, OWN_STEP)}

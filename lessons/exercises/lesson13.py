@@ -73,11 +73,6 @@ def _present(name: str) -> Callable[[Case], str]:
     return present
 
 
-def _mistake(title: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-    """wrong(what, inputs, seeds) -> what this mistake gives, in every group."""
-    return Misconception(title, say, lambda case: wrong(**case.args))
-
-
 def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(rng.uniform(0.3, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))
 
@@ -122,18 +117,95 @@ softplus = _own(
         "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward` returns `g * mg.sigmoid(x)`.",
     ),
     misconceptions=(
-        _mistake("forgets g", "you left out `g`, the adjoint that arrives: multiply by it.", _softplus_but(lambda x, g: _logistic(x))),
-        _mistake("passes g on", "`g` passes unchanged: the derivative is missing.", _softplus_but(lambda x, g: g)),
-        _mistake(
+        Misconception.of(
+            "forgets g", "you left out `g`, the adjoint that arrives: multiply by it.", _softplus_but(lambda x, g: _logistic(x))
+        ),
+        Misconception.of("passes g on", "`g` passes unchanged: the derivative is missing.", _softplus_but(lambda x, g: g)),
+        Misconception.of(
             "value instead of derivative",
             "you used the value instead of the derivative.",
             _softplus_but(lambda x, g: g * np.logaddexp(0, x)),
         ),
-        _mistake("sign", "the sign of x in the derivative is turned round.", _softplus_but(lambda x, g: g * _logistic(-x))),
-        _mistake(
+        Misconception.of("sign", "the sign of x in the derivative is turned round.", _softplus_but(lambda x, g: g * _logistic(-x))),
+        Misconception.of(
             "derivative at the result",
             "the derivative is taken at the result instead of at the input.",
             _softplus_but(lambda x, g: g * _logistic(np.logaddexp(0, x))),
+        ),
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------------ a length, and the hole in its rule
+
+
+def _norm_cases(rng: np.random.Generator) -> Iterator[Case]:
+    gradient = lambda group, x: Case.of(group, {"what": "gradient", "inputs": [x], "seeds": [_draw(rng, ())]})
+    for shape in ((3,), (1,), (2, 2), ()):
+        yield gradient("other vectors", _draw(rng, shape))
+    yield gradient("other vectors", np.array([0.0, float(rng.uniform(1, 2)), 0.0]))
+    yield gradient("other vectors", 1e-6 * _draw(rng, (3,)))
+    for shape in ((3,), (1,), (2, 2), ()):
+        yield gradient("the zero vector", np.zeros(shape))
+
+
+def _norm_but(gradient: Callable[[np.ndarray, np.ndarray, Any], Any]) -> Callable[..., Any]:
+    """gradient(x, g, y), y being the length."""
+
+    def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
+        with np.errstate(all="ignore"):
+            return [np.asarray(gradient(inputs[0], seeds[0], np.sqrt(np.sum(inputs[0] ** 2))))]
+
+    return wrong
+
+
+def _of(wrong: Callable[..., Any]) -> Callable[[Case], Any]:
+    return lambda case: wrong(**case.args)
+
+
+def _is_zero(case: Case) -> bool:
+    return not case.args["inputs"][0].any()
+
+
+def _a_little_small(case: Case, got: Any) -> bool:
+    """Whether a gradient is right but for a number that was added to the length; a short vector feels it more than a long one."""
+    if _is_zero(case):
+        return not got[0].any()
+    x, right = case.args["inputs"][0], np.asarray(_norm_but(lambda x, g, y: g * x / y)(**case.args)[0])
+    share = got[0][right != 0] / right[right != 0]
+    return bool((share > (0.9 if np.abs(x).max() > 0.1 else 0.0)).all() and (share <= 1).all())
+
+
+norm = _own(
+    "Norm",
+    mg.linalg.vector_norm,
+    {"other vectors": 1, "the zero vector": 2},
+    _norm_cases,
+    hints=(
+        "Where is the 0/0? Only one of x and y has to be changed, and only where the length is 0.",
+        "`mg.where(y > 0, y, 1.0)` is y, but 1 where y is 0. What is x there?",
+        "`return g * x / mg.where(y > 0, y, 1.0)`",
+    ),
+    misconceptions=(
+        Misconception(
+            "the hole is still there",
+            "0 is still divided by 0: NaN comes back from the zero vector.",
+            _of(_norm_but(lambda x, g, y: g * x / y)),
+            explains=lambda case, got: bool(np.isnan(got[0]).all()) if _is_zero(case) else not _as_graded(norm)(case, got),
+        ),
+        Misconception(
+            "a small number",
+            "you add a small number to y, or under the root: NaN is gone, but all gradients are a little too small.",
+            _of(_norm_but(lambda x, g, y: g * x / (y + 1e-6))),
+            explains=_a_little_small,
+        ),
+        Misconception.of("forgets g", "you left out `g`.", _norm_but(lambda x, g, y: x / np.where(y > 0, y, 1.0))),
+        Misconception.of("not divided", "you forgot to divide by the length.", _norm_but(lambda x, g, y: g * x)),
+        Misconception.of("the square", "that is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
+        Misconception.of(
+            "passes g on",
+            "at the zero vector nothing should come back: the slope is 0 there.",
+            _norm_but(lambda x, g, y: g * x / y if y else g + 0 * x),
         ),
     ),
 )
@@ -170,22 +242,22 @@ hypotenuse = _own(
         "Return (a · da + b · db) / y.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "a pair",
             "a tangent of the result is one number, the sum of both influences.",
             lambda what, inputs, seeds: [inputs[0] * seeds[0] / np.hypot(*inputs), inputs[1] * seeds[1] / np.hypot(*inputs)],
         ),
-        _mistake(
+        Misconception.of(
             "no derivative",
             "the tangents are added as they are: the local derivatives are missing.",
             _length_but(lambda a, b, da, db, y: da + db),
         ),
-        _mistake(
+        Misconception.of(
             "length of the tangents", "you applied the operation to the tangents.", _length_but(lambda a, b, da, db, y: np.hypot(da, db))
         ),
-        _mistake("swapped", "the operands are swapped.", _length_but(lambda a, b, da, db, y: (b * da + a * db) / y)),
-        _mistake("not divided", "you forgot to divide by the length.", _length_but(lambda a, b, da, db, y: a * da + b * db)),
-        _mistake("the first only", "the part of `db` is missing.", _length_but(lambda a, b, da, db, y: a * da / y)),
+        Misconception.of("swapped", "the operands are swapped.", _length_but(lambda a, b, da, db, y: (b * da + a * db) / y)),
+        Misconception.of("not divided", "you forgot to divide by the length.", _length_but(lambda a, b, da, db, y: a * da + b * db)),
+        Misconception.of("the first only", "the part of `db` is missing.", _length_but(lambda a, b, da, db, y: a * da / y)),
     ),
 )
 
@@ -218,18 +290,20 @@ cube = _own(
         "`(x,) = ctx.saved_tensors` in `backward`, and then `return g * 3 * x * x`.",
     ),
     misconceptions=(
-        _mistake(
+        Misconception.of(
             "a constant slope",
             "the second derivative is 0 everywhere: the slope was computed in `forward`, and there it is a constant.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: 0 * x),
         ),
-        _mistake(
+        Misconception.of(
             "half a constant",
             "one of the factors of the slope was computed in `forward`, and there it is a constant.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: g * 3 * x),
         ),
-        _mistake("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),
-        _mistake("power", "the power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)),
+        Misconception.of("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),
+        Misconception.of(
+            "power", "the power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)
+        ),
     ),
 )
 
@@ -278,6 +352,7 @@ _ALL: tuple[Exercise, ...] = (
         tolerance=1e-9,
     ),
     softplus,
+    norm,
     hypotenuse,
     Number(
         "lost-derivative",

@@ -6,6 +6,7 @@ Right answers are not written here: which rules are wrong says gradcheck, values
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -87,7 +88,7 @@ wrong_rules = Exercise(
 )
 wrong_rules.accept(_names)
 
-adjoint_swish = Vjp(
+_swish = Vjp(
     "adjoint_swish",
     lambda x: x * mg.sigmoid(x),
     title="Exercise adjoint_swish",
@@ -97,6 +98,24 @@ adjoint_swish = Vjp(
         "The derivative of x · s(x) is s + x · s · (1 − s).",
     ),
 )
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+adjoint_swish = replace(
+    _swish,
+    misconceptions=(
+        *_swish.misconceptions,
+        Misconception.of("the first term only", "x occurs in both factors: the derivative of the sigmoid is missing.",
+                         lambda x, g: g * _sigmoid(x)),
+        Misconception.of("the second term only", "x occurs in both factors: the derivative of the first one is missing.",
+                         lambda x, g: g * x * _sigmoid(x) * (1 - _sigmoid(x))),
+        Misconception.of("the colleague's rule", "that is the derivative of the sigmoid alone, as in the colleague's rule.",
+                         lambda x, g: g * _sigmoid(x) * (1 - _sigmoid(x))),
+    ),
+)  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ functions to mend
@@ -192,6 +211,16 @@ def _root_with(eps: float) -> Callable[[Any], Any]:
     return lambda x: mg.sqrt((x * x).sum() + eps)
 
 
+def _is_length(case: Case, got: Any) -> str:
+    return same(np.asarray(_length(case.args["x"])[0]), got["value"])
+
+
+def _a_little_long(case: Case, got: Any) -> bool:
+    """Whether the squares of all lengths are too large by a number that is small beside them; for the zero vector it is all there is."""
+    more = float(got["value"] ** 2 - (case.args["x"] ** 2).sum())
+    return -1e-15 < more < 1e-3 and bool(np.isfinite(got["gradient"]).all())
+
+
 def _where_outside(x: Any) -> Any:
     s = (x * x).sum()
     return mg.where(s > 0, mg.sqrt(s), 0.0)
@@ -210,10 +239,15 @@ length = Mended(
         "safe = mg.where(s > 0, s, 1.0), and then mg.where(s > 0, mg.sqrt(safe), 0.0)",
     ),
     misconceptions=(
-        _mistake("chooses after the root", "you choose after the root, but the root of zero is taken all the same.", _where_outside),
-        _mistake("a small number", "you add a number under the root: NaN is gone, but all lengths are a little wrong.", _root_with(1e-6)),
-        _mistake("a smaller number", "you add a small number under the root; the length of short vectors is wrong.", _root_with(1e-12)),
-        _mistake("unchanged", "the root is still taken of zero.", _root_with(0.0)),
+        replace(
+            _mistake("the root of zero", "the root is still taken of zero; a choice that comes after it comes too late.", _where_outside),
+            explains=lambda case, got: bool(np.isnan(got["gradient"]).all()) if not case.args["x"].any() else not _is_length(case, got),
+        ),
+        replace(
+            _mistake("a small number", "you add a small number under the root: NaN is gone, but every length is a little wrong.",
+                     _root_with(1e-6)),
+            explains=_a_little_long,
+        ),
     ),
 )  # fmt: skip
 

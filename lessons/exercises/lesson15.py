@@ -16,12 +16,6 @@ from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same, shown
 from ..grading.kinds import Number
 
-
-def _mistake(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-    """A mistake as a function of the case's arguments by name; None where it says nothing about a case."""
-    return Misconception(name, say, lambda case: wrong(**case.args))
-
-
 # -------------------------------------------------------------------------------------------------------------- every device
 
 
@@ -76,9 +70,11 @@ weighted = Exercise(
         "mg.arange(1, n + 1, dtype=x.dtype, device=x.device)",
     ),
     misconceptions=(
-        _mistake("moves everything to the CPU", "you moved x to the CPU. Move what you made yourself to x instead.", _result("cpu", 1)),
-        _mistake("there and back", "you computed on the CPU and moved the result: x travels twice for nothing.", _result(back=1)),
-        _mistake("a factor", "the first row is to be divided by 1.", _result(factor=0.5)),
+        Misconception.of(
+            "moves everything to the CPU", "you moved x to the CPU. Move what you made yourself to x instead.", _result("cpu", 1)
+        ),
+        Misconception.of("there and back", "you computed on the CPU and moved the result: x travels twice for nothing.", _result(back=1)),
+        Misconception.of("a factor", "the first row is to be divided by 1.", _result(factor=0.5)),
     ),
 )
 weighted.accept(_runs)
@@ -129,18 +125,18 @@ bytes_moved = Exercise(
         "Each step: the batch and one number. The model: twice in all if it stays, twice in each step if it travels.",
     ),
     misconceptions=(
-        _mistake("numbers for bytes", "you counted numbers; each of them has itemsize bytes.",
-                 lambda itemsize, **a: _travelled(itemsize=1, **a)),
-        _mistake("the loss forgotten", "one number comes back in each step: the loss.",
-                 lambda **a: _travelled(**a) - a["steps"] * a["itemsize"]),
-        _mistake("the way back forgotten", "the parameters (or their gradients) also come back.",
-                 lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"] * (1 if a["stays"] else a["steps"])),
-        _mistake("always travelling", "a model that stays is moved once, not in each step.",
-                 lambda stays, **a: _travelled(stays=False, **a)),
-        _mistake("one batch only", "each step moves a batch of its own.",
-                 lambda **a: _travelled(**a) - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
-        _mistake("sum of the shape", "the number of elements is the product of the shape, not its sum.",
-                 lambda shape, **a: _travelled(shape=(sum(shape),), **a)),
+        Misconception.of("numbers for bytes", "you counted numbers; each of them has itemsize bytes.",
+                         lambda itemsize, **a: _travelled(itemsize=1, **a)),
+        Misconception.of("the loss forgotten", "one number comes back in each step: the loss.",
+                         lambda **a: _travelled(**a) - a["steps"] * a["itemsize"]),
+        Misconception.of("the way back forgotten", "the parameters (or their gradients) also come back.",
+                         lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"] * (1 if a["stays"] else a["steps"])),
+        Misconception.of("always travelling", "a model that stays is moved once, not in each step.",
+                         lambda stays, **a: _travelled(stays=False, **a)),
+        Misconception.of("one batch only", "each step moves a batch of its own.",
+                         lambda **a: _travelled(**a) - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
+        Misconception.of("sum of the shape", "the number of elements is the product of the shape, not its sum.",
+                         lambda shape, **a: _travelled(shape=(sum(shape),), **a)),
     ),
 )  # fmt: skip
 bytes_moved.accept(_is_travelled)
@@ -273,16 +269,16 @@ finished = Exercise(
         "Without waiting: run · count + launch if run is longer, launch · count + run if launch is.",
     ),
     misconceptions=(
-        _mistake("the launches only", "that is when the host has handed over the last job; the device is not done then.",
-                 lambda count, launch, run, wait_each: count * launch),
-        _mistake("nothing overlaps", "without waiting the host hands over the next job while the device works.",
-                 lambda count, launch, run, wait_each: count * (launch + run)),
-        _mistake("the device only", "the first job has to be handed over before the device can begin.",
-                 lambda count, launch, run, wait_each: count * run),
-        _mistake("the device is always slower", "where handing over takes longer than the job, the device waits for the host.",
-                 lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
-        _mistake("the pace alone", "the pace is right, but before the first job (or after the last) the other one counts once.",
-                 lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
+        Misconception.of("the launches only", "that is when the host has handed over the last job; the device is not done then.",
+                         lambda count, launch, run, wait_each: count * launch),
+        Misconception.of("nothing overlaps", "without waiting the host hands over the next job while the device works.",
+                         lambda count, launch, run, wait_each: count * (launch + run)),
+        Misconception.of("the device only", "the first job has to be handed over before the device can begin.",
+                         lambda count, launch, run, wait_each: count * run),
+        Misconception.of("the device is always slower", "where handing over takes longer than the job, the device waits for the host.",
+                         lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
+        Misconception.of("the pace alone", "the pace is right, but before the first job (or after the last) the other one counts once.",
+                         lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
     ),
 )  # fmt: skip
 finished.accept(_is_end)

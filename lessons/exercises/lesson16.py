@@ -121,7 +121,11 @@ def Diagnosis(letter: str) -> Exercise:
             WHERE_TO_LOOK[_part(letter)],
             "viz.compare(reference(), watched(…)) plays both on one clock and shows the first difference.",
         ),
-        misconceptions=tuple(Misconception(name, "look again.", lambda case, name=name: name) for name in NAMES if name != right),
+        misconceptions=tuple(
+            Misconception(name, "you went by the damage, and not by the first step that is wrong.", lambda case, name=name: name)
+            for name in NAMES
+            if name != right
+        ),
     )
     made.accept(accept)
     return made

@@ -21,6 +21,9 @@ class Node:
     def __init__(self, value, parents=(), pull=None, op=""):
         self.value, self.parents, self.pull, self.op = value, parents, pull, op
 
+    def __repr__(self):
+        return f"<{self.op or 'input'} {self.value}>"  # as a KeyError shows it
+
 
 def build(inputs, rows):
     """name -> Node, in the order of the rows."""
@@ -53,7 +56,10 @@ def gradients(answers, call, before, inputs, rows):
     found = answers[call]([n for n in nodes.values() if id(n) in reached], list(nodes.values()))
     if found is None:
         return None
-    return {name: g for name, g in zip(nodes, found, strict=True)}
+    if not isinstance(found, list | tuple) or len(found) != len(nodes):
+        got = f"one of length {len(found)}" if isinstance(found, list | tuple) else f"a {type(found).__name__}"
+        raise ValueError(f"it should return a list with one gradient for each of the {len(nodes)} wanted nodes, but returned {got}")
+    return dict(zip(nodes, found, strict=True))
 
 
 # ---------------------------------------------------------------------------------------------------- rules that leave a graph

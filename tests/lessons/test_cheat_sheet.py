@@ -98,3 +98,61 @@ def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
     else:
         assert words[1:3] == ["grade", "run"]
         assert (tmp_path / "results" / "grades.csv").read_text().splitlines()[1].endswith("12.0,0.0,12.0,12.0")  # all points
+
+
+# ---------------------------------------------------------------------------------------------------------------- all names
+
+
+def public_names() -> dict[str, set[str]]:
+    """The public names of each part of the library, as a program can ask for them."""
+    import minigrad as mg
+    import viz
+    from minigrad import nn, optim
+    from minigrad.autograd import profiler
+
+    schedules = {name for name in vars(optim.lr_scheduler) if name.endswith("LR") or name == "LRScheduler"}
+    fills = {name for name in vars(nn.init) if name.endswith("_") and not name.startswith("_")}
+    parts = {
+        "nn.functional": nn.functional, "optim": optim, "func": mg.func, "autograd": mg.autograd, "autograd.profiler": profiler,
+        "linalg": mg.linalg, "fft": mg.fft, "special": mg.special, "graph": mg.graph, "networks": mg.networks, "data": mg.data,
+        "training": mg.training, "viz": viz,
+    }  # fmt: skip
+    return {
+        "mg": set(mg.__all__),
+        "nn": set(nn.__all__),
+        **{name: set(part.__all__) for name, part in parts.items()},
+        "optim.lr_scheduler": schedules,
+        "nn.init": fills | {"calculate_gain"},
+        "autograd.functional": {"jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"},
+        "loaded on first use": {"nn", "optim", "opt", "data", "training", "networks", "graph", "bfloat16", *mg._ELSEWHERE},
+        "other names of dtypes": {"half", "float", "double", "short", "int", "long", "bool", "cfloat", "cdouble"},
+    }
+
+
+def test_all_names_are_listed_and_no_others():
+    listed = names_of_the_sheet()
+    for part, names in public_names().items():
+        assert sorted(names - listed[part]) == [], f"{part}: write them into the cheat sheet, section All names"
+        assert sorted(listed[part] - names) == [], f"{part}: the sheet has names that are not there"
+
+
+def names_of_the_sheet() -> dict[str, set[str]]:
+    """The names of the last section, by part: those of mg and of nn stand under several headings each."""
+    section = SHEET.partition("## All names\n")[2]
+    found: dict[str, set[str]] = {"mg": set(), "nn": set()}
+    for heading, text in re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", section, re.MULTILINE | re.DOTALL):
+        for title, names in re.findall(r"^\*\*(.+?)\*\*: (.+?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL):
+            words = [name for both in re.findall(r"`(.+?)`", names) for name in both.split("=")[:1]]
+            assert len(set(words)) == len(words), f"{title}: a name stands twice"
+            part = title if title in ("nn.functional", "nn.init") else {"mg": "mg", "nn": "nn"}.get(heading, title)
+            assert not found.get(part, set()) & set(words), f"{title}: names stand under two headings"
+            found.setdefault(part, set()).update(words)
+    return found
+
+
+def test_what_is_called_another_name_for_the_same_is_the_same():
+    import minigrad as mg
+
+    pairs = re.findall(r"`(\w+)=(\w+)`", SHEET)
+    assert len(pairs) > 20
+    assert [(one, other) for one, other in pairs if getattr(mg, one) is not getattr(mg, other)] == []

@@ -16,7 +16,9 @@ NOTEBOOKS = sorted(LESSONS.glob("*.ipynb"))
 FUNCTION = """def rule(a, g):
     \"\"\"What it does.\"\"\"
     ### BEGIN SOLUTION
-    return secret(a) * g
+    # secret: the chain rule
+
+    return secret(a) * g  # and this
     ### END SOLUTION
 
 

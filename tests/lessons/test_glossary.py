@@ -25,6 +25,12 @@ OTHER_WORDS = {
     "checkpointing": "checkpoint",
     "unbroadcast": "unbroadcast",
     "profiler": "profil",
+    "machine epsilon": r"\\varepsilon",
+    "freezing": "frozen|freez",
+    "optimiser": "optimiser|optimizer",
+    "score": "scores",
+    "filter": "filters",
+    "seed of random numbers": "seed",
 }
 """How a lesson says it, where it does not use the very word."""
 

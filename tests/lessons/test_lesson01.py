@@ -1,6 +1,5 @@
 """Lesson 1: what it measures and says is so, and its exercises judge as they should."""
 
-import json
 import math
 from pathlib import Path
 
@@ -12,21 +11,9 @@ pytest.importorskip("matplotlib", reason='pip install -e ".[lab]"')
 
 from lessons.exercises.lesson01 import EPSILON, EXERCISES, central_error, nodes_of_derivative, one_sided_error
 from lessons.grading import check, predict
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "01_three_ways.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    from matplotlib import pyplot
-
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    names = run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
-    pyplot.close("all")
-    return names
 
 
 # ------------------------------------------------------------------------------------------------------ what the lesson says

@@ -1,6 +1,5 @@
 """Lesson 3: what it says is so, and its exercises judge as they should."""
 
-import json
 import math
 from pathlib import Path
 
@@ -9,19 +8,11 @@ import pytest
 from lessons.exercises.lesson03 import EXERCISES, colleague, f
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 from minigrad.trace import first_divergence, state_at
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "03_the_algorithm.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
 
 
 def test_the_sheet_is_fit_to_grade_with():
@@ -32,9 +23,22 @@ def test_the_sheet_is_fit_to_grade_with():
 
 def test_the_numbers_of_the_text(scope):
     assert scope["x4"].value == pytest.approx(math.e * (math.e + 1))
-    assert scope["first"].value == pytest.approx(math.e * (2 * math.e + 1), rel=1e-14)
+    x = scope["Node"](1.0)
+    y = scope["exp"](x)
+    first = scope["derivative"](y * (y + 1.0), x)
+    assert first.value == pytest.approx(math.e * (2 * math.e + 1), rel=1e-14)
+    assert scope["derivative"](first, x).value == pytest.approx(4 * math.e**2 + math.e, rel=1e-14)
     second = scope["mg"].func.grad(scope["mg"].func.grad(f))(scope["mg"].tensor(1.0, dtype=scope["mg"].float64))
     assert second.item() == pytest.approx(4 * math.e**2 + math.e, rel=1e-14)
+
+
+def test_the_second_derivative_says_what_is_missing(scope, capsys):
+    scope["second_derivative"]()
+    assert "second derivative: 32.27" in capsys.readouterr().out
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(scope, "exp", lambda a: None)
+        scope["attempt"](scope["second_derivative"])
+    assert "Not yet" in capsys.readouterr().out
 
 
 def test_the_colleagues_first_wrong_step_is_the_one_that_overwrites():
@@ -99,6 +103,32 @@ def test_gradients_that_overwrite_are_named():
     assert said.points == pytest.approx(2)  # single operations, no influence
     assert "overwrit" in str(said) or "last" in str(said)
     assert said.trace is not None
+
+
+def test_gradients_that_are_no_list_of_the_right_length_are_told():
+    def as_dictionary(order, wanted):
+        return dict.fromkeys(wanted, 0.0)
+
+    assert "wanted nodes, but returned a dict" in str(check("gradients", as_dictionary))
+    assert "but returned one of length 1" in str(check("gradients", lambda order, wanted: [0.0]))
+
+
+def test_a_node_that_is_no_key_is_shown_as_a_node():
+    said = str(check("gradients", lambda order, wanted: [{order[-1]: 1.0}[w] for w in wanted]))
+    assert "KeyError: <" in said
+    assert " object at 0x" not in said
+
+
+def test_an_exponential_as_a_constant_is_named(scope):
+    node = scope["Node"]
+
+    def exp(a):
+        value = math.exp(a.value)
+        return node(value, (a,), lambda g: (scope["mul"](g, value),), "exp")
+
+    said = check("graph-rules", scope["mul"], exp)
+    assert said.points == 2
+    assert "constant for the next derivative" in str(said)
 
 
 def test_rules_with_numbers_lose_the_second_derivative_only(scope):

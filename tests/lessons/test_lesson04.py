@@ -1,6 +1,5 @@
 """Lesson 4: what it counts and says is so, and its exercises judge as they should."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +11,11 @@ import minigrad as mg
 from lessons.exercises.lesson04 import EXERCISES, QUESTIONS, multiplications, ratio_of_gradient
 from lessons.grading import check, predict
 from lessons.grading.judge import judge
-from lessons.grading.local import run_cases, run_notebook
+from lessons.grading.local import run_cases
 from lessons.grading.sheet import examine, load_sheet
 from viz.jacobian import jacobian_trace
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "04_cost_of_the_two_modes.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    from matplotlib import pyplot
-
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    names = run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
-    pyplot.close("all")
-    return names
 
 
 # ------------------------------------------------------------------------------------------------------ what the lesson says

@@ -1,6 +1,5 @@
 """Lesson 7: what it says is so, and its exercises judge as they should."""
 
-import json
 import math
 from pathlib import Path
 
@@ -9,20 +8,10 @@ import pytest
 
 import minigrad as mg
 from lessons.grading import check, predict
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
-from minigrad.networks import backward_network, bprop_getters
+from minigrad.networks import backward_network
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "07_grad_operation.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    names = run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
-    yield names
-    del bprop_getters[names["Tan"]]
 
 
 def test_the_sheet_is_fit_to_grade_with():

@@ -1,6 +1,5 @@
 """Lesson 9: what it says is so, and its exercises judge as they should."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,19 +8,9 @@ import pytest
 import minigrad as mg
 from lessons.exercises.lesson09 import network_loss, one_hot
 from lessons.grading import check, predict
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "09_operations_only.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope(tmp_path_factory):
-    """The names that the lesson's cells define, in a folder without an engine."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("lesson"))
-        return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
 
 
 def test_the_sheet_is_fit_to_grade_with():

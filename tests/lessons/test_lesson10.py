@@ -1,6 +1,5 @@
 """Lesson 10: what it says is so, and its exercises judge as they should."""
 
-import json
 import re
 from pathlib import Path
 
@@ -12,18 +11,10 @@ from lessons.exercises import lesson10
 from lessons.exercises.lesson10 import EXERCISES
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "10_layers_and_cnn.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
 
 
 def test_the_sheet_is_fit_to_grade_with():

@@ -1,6 +1,5 @@
 """Lesson 12: what it says and measures is so, and its exercises judge as they should."""
 
-import json
 import tracemalloc
 from pathlib import Path
 
@@ -11,19 +10,11 @@ import minigrad as mg
 from lessons.exercises.drive12 import looked_at, plain
 from lessons.exercises.lesson12 import OPERATIONS, PROGRAMS, fate, keeps, kept_at_most
 from lessons.grading import check, predict
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "12_memory.ipynb"
 LENGTH = 100_000
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
 
 
 def test_the_sheet_is_fit_to_grade_with():

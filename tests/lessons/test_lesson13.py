@@ -1,6 +1,5 @@
 """Lesson 13: what it shows is so, and its exercises judge operations of one's own as they should."""
 
-import json
 import math
 from pathlib import Path
 
@@ -10,25 +9,13 @@ import minigrad as mg
 from lessons.exercises.lesson13 import EXERCISES
 from lessons.grading import check, predict
 from lessons.grading.judge import judge
-from lessons.grading.local import run_cases, run_notebook
+from lessons.grading.local import run_cases
 from lessons.grading.sheet import examine, load_sheet
 from minigrad.autograd import Function, gradcheck, gradgradcheck
 from minigrad.autograd.gradcheck import GradcheckError
 from minigrad.errors import NotDifferentiableError
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "13_own_operation.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define; its viewers are shown in test_notebooks.py."""
-    from minigrad.networks import bprop_getters
-
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    left_out = frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith(("-check", "viewer")))
-    names = run_notebook(notebook, left_out)
-    yield names
-    del bprop_getters[names["LogisticOp"]]
 
 
 @pytest.fixture
@@ -80,6 +67,14 @@ def test_a_slope_that_is_computed_in_forward_is_lost_for_the_second_derivative(s
 def test_the_operation_with_a_bprop_works_in_both_modes_and_twice(scope, points):
     assert gradcheck(scope["logistic"], (points,), check_forward_ad=True)
     assert gradgradcheck(scope["logistic"], (points,))
+
+
+def test_the_length_has_a_hole_and_the_solution_of_exercise_2_has_none(scope):
+    assert all(map(math.isnan, scope["zero"].grad.tolist()))
+    zero = mg.zeros(3, dtype=mg.float64, requires_grad=True)
+    length = scope["Norm"].apply(zero)
+    length.backward()
+    assert (length.item(), zero.grad.tolist()) == (0.0, [0.0, 0.0, 0.0])
 
 
 # ----------------------------------------------------------------------------------------------------------- the exercises
@@ -142,9 +137,18 @@ def test_wrong_gradients_are_told_why(name):
 
 
 def test_a_method_that_is_not_written_is_not_started_or_the_points_of_the_other():
-    nothing = softplus(lambda x: None, lambda x, g: None)
-    assert "not started" in str(check("Softplus", nothing))
-    half = check("Softplus", softplus(STABLE, lambda x, g: None))
+    class Softplus(Function):
+        """As it is handed out."""
+
+        @staticmethod
+        def forward(ctx, x): ...
+
+        @staticmethod
+        def backward(ctx, g): ...
+
+    assert "not started" in str(check("Softplus", Softplus))
+    Softplus.forward = staticmethod(softplus(STABLE, None).forward)
+    half = check("Softplus", Softplus)
     assert half.points == 1
     assert "returns nothing yet" in str(half)
 
@@ -154,6 +158,29 @@ def test_what_is_no_operation_does_not_stop_the_check(bad):
     feedback = check("Softplus", bad)
     assert feedback.points == 0
     assert "check itself failed" not in str(feedback)
+
+
+NORMS = {
+    "0/0": (lambda x, y, g: g * x / y, 1, "0 is still divided by 0"),
+    "chosen after the division": (lambda x, y, g: mg.where(y > 0, g * x / y, 0.0), 3, "right"),
+    "chosen before it": (lambda x, y, g: g * x / mg.where(y > 0, y, 1.0), 3, "right"),
+    "a small number": (lambda x, y, g: g * x / (y + 1e-8), 2, "a small number"),
+    "a small number under the root": (lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12), 2, "a small number"),
+    "forgets g": (lambda x, y, g: x / mg.where(y > 0, y, 1.0), 2, "left out `g`"),
+    "not divided": (lambda x, y, g: g * x, 2, "divide by the length"),
+    "of the square": (lambda x, y, g: 2 * g * x, 2, "sum of squares"),
+    "something at zero": (lambda x, y, g: g * x / y if y.item() else g + 0 * x, 1, "the slope is 0 there"),
+    "an exception": (lambda x, y, g: 1 / 0, 0, "ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_rules_of_the_length_get_what_they_deserve_and_are_told_why(scope, name):
+    rule, points, says = NORMS[name]
+    backward = staticmethod(lambda ctx, g: rule(*ctx.saved_tensors, g))
+    feedback = check("Norm", type("Norm", (scope["Norm"],), {"backward": backward}))
+    assert feedback.points == points
+    assert says in str(feedback)
 
 
 def test_swapped_legs_are_told(scope):

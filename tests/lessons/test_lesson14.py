@@ -1,6 +1,5 @@
 """Lesson 14: what it says is so, and its exercises judge as they should."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,18 +8,10 @@ import minigrad as mg
 from lessons.exercises.lesson14 import COLLEAGUES, EXERCISES, reference_skew
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 from minigrad.trace import first_divergence
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "14_debugging_and_profiling.ipynb"
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
 
 
 def test_the_sheet_is_fit_to_grade_with():

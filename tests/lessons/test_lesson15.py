@@ -1,6 +1,5 @@
 """Lesson 15: the pretend device, what the lesson says of it, and whether its exercises judge as they should."""
 
-import json
 import math
 from pathlib import Path
 
@@ -13,18 +12,10 @@ from lessons.exercises.drive15 import moved
 from lessons.exercises.lesson15 import EXERCISES
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.local import run_notebook
 from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "15_gpu.ipynb"
 PRETEND = mg.device("pretend")
-
-
-@pytest.fixture(scope="module")
-def scope():
-    """The names that the lesson's cells define."""
-    notebook = json.loads(LESSON.read_text(encoding="utf-8"))
-    return run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
 
 
 def test_the_sheet_is_fit_to_grade_with():

@@ -106,6 +106,7 @@ class TestTopToBottom:
         answers = checks(notebook)
         assert answers
         assert [name for name, answer in answers.items() if ": ✓ right" not in answer.splitlines()[0]] == []
+        assert coloured(notebook) == []
 
     def test_the_students_edition_runs_and_each_check_helps(self, path, run):
         notebook = run(student_file(path).decode())
@@ -115,6 +116,12 @@ class TestTopToBottom:
             assert ": ○ not started" in answer.splitlines()[0], name
             assert "hint(" in answer, name
         assert "Traceback" not in json.dumps([c.get("outputs") for c in notebook.cells])
+        assert coloured(notebook) == []
+
+
+def coloured(notebook: nbformat.NotebookNode) -> list[str]:
+    """The cells that wrote to standard error, which a notebook shows on red as if something had gone wrong."""
+    return [c.id for c in notebook.cells if any(o.get("name") == "stderr" for o in c.get("outputs", []))]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,29 @@
+"""What the lessons' tests share: the names that a lesson's cells define."""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lessons.grading.local import run_notebook
+from minigrad.networks import bprop_getters
+
+
+@pytest.fixture(scope="module")
+def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
+    """The names that the cells of the module's LESSON define: all but the checks, run in a folder in which there is no engine yet.
+
+    Rules that the lesson registers are taken back afterwards, and its figures closed.
+    """
+    notebook = json.loads(request.module.LESSON.read_text(encoding="utf-8"))
+    rules = dict(bprop_getters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("lesson"))
+        names = run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+    yield names
+    bprop_getters.clear()
+    bprop_getters.update(rules)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
