@@ -89,7 +89,8 @@ class Primitive:
     Tensor.
 
     name: unique; kind: "elementwise", "linear", "bilinear", "primitive" or "constant" (no derivative);
-    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`;
+    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`; if it `fills`, it has a further keyword `out`,
+    which is no parameter of the operation: a row-major array of the result's shape and dtype to write into (None: make one);
     inputs: names of the inputs; variadic: it takes any number of inputs (its one rule then gets `index`, the input's position, as a
     keyword); pulls, pushes: one Rule per input, None where there is no derivative;
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too, None leaves them;
@@ -117,7 +118,8 @@ class Primitive:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
         self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-        self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+        self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "out")
+        self.fills = any(p.name == "out" for p in parameters)
         self.name, self.kind, self.forward = name, kind, forward
         self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
         self.promote, self.view, self.conjugates = promote, view, conjugates

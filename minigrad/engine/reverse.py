@@ -16,7 +16,6 @@ from operator import attrgetter
 from typing import Any
 
 from .. import backend, observe, primitive
-from ..backend import FAST_DTYPES
 from ..backend import HostArray as ndarray
 from ..errors import NotDifferentiableError, ShapeError
 from ..nodes import Leaf, Node, OpNode, Pick, reached_from
@@ -62,6 +61,7 @@ def differentiate(
     around, state.walk = state.walk, order
     try:
         with backend.quiet():
+            node: Any
             for node in order:
                 g = cotangents.pop(node, None)
                 if g is None:
@@ -81,7 +81,11 @@ def differentiate(
                 if type(node) is Pick:
                     _fill_slot(node, g, cotangents)
                     continue
-                for parent, c in _pull(node, g, needed, live, retain_graph):
+                pull = _pull_watched if observers else pull_operation if type(node) is OpNode else _pull_function
+                parts = pull(node, g, needed, live)
+                if not retain_graph:
+                    node.release()
+                for parent, c in parts:
                     if parent not in cotangents:  # the first contribution is kept as it is
                         cotangents[parent] = c
                         if type(c) is ndarray and c is not g and c.base is None and type(node) is OpNode and node.primitive.outputs == 1:
@@ -114,16 +118,11 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
     return needed
 
 
-def _pull(node: Any, g: Any, needed: set[Node], live: bool, retain_graph: bool) -> list[tuple[Node, Any]]:
-    """One operation's contributions to its parents, watched if anybody watches; then its saved values are let go."""
+def _pull_watched(node: Any, g: Any, needed: set[Node], live: bool) -> list[tuple[Node, Any]]:
+    """One operation's contributions to its parents, seen by observers as the event "backward"."""
     pull = pull_operation if type(node) is OpNode else _pull_function
-    if observers:
-        what, params = node.primitive, node.params if type(node) is OpNode else {}
-        parts: list[tuple[Node, Any]] = observe.run("backward", what, (g,), params, lambda p, a, q: pull(node, g, needed, live), node)
-    else:
-        parts = pull(node, g, needed, live)
-    if not retain_graph:
-        node.release()
+    what, params = node.primitive, node.params if type(node) is OpNode else {}
+    parts: list[tuple[Node, Any]] = observe.run("backward", what, (g,), params, lambda *_: pull(node, g, needed, live), node)
     return parts
 
 
@@ -141,7 +140,7 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
     flip = False
     if prim.outputs != 1:
         g = _materialised(node, g, live)
-    elif not (prim.conjugates or node.dtype in FAST_DTYPES) and node.dtype.kind == "c":
+    elif node.dtype.kind == "c" and not prim.conjugates:
         flip = True  # rules are holomorphic derivatives: the gradient is conj(rule(conj(g)))
         g = primitive.registry["conj"](g)
     rules = prim.pulls
@@ -152,12 +151,17 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
         rule = rules[0] if prim.variadic else rules[index]
         if rule is None:
             continue
-        arguments = [values[k] for k in positions[index]]
+        where = positions[index]
         if rule.keywords:
             params = node.params
-            c = rule.function(g, *arguments, **{k: params.get(k, index) for k in rule.keywords if k in params or k == "index"})
+            named = {k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
+            c = rule.function(g, *[values[k] for k in where], **named)
+        elif not where:  # most rules ask for nothing, or for one value
+            c = rule.function(g)
+        elif len(where) == 1:
+            c = rule.function(g, values[where[0]])
         else:
-            c = rule.function(g, *arguments)
+            c = rule.function(g, *[values[k] for k in where])
         if c is None:
             raise NotDifferentiableError(f"the pull rule of {prim.name} for input {index} returned None; it must return the contribution.")
         if unbroadcast is not None and unbroadcast[index] is not None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import silently
+from ..backend import FAST_DTYPES, silently
 from ..primitive import elementwise, primitive
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
-from .reduce import mean, sum_
+from .reduce import kept_shape, mean, sum_
 from .shape import broadcast_to, reshape, sum_to
 
 Axes = tuple[int, ...]
@@ -78,23 +78,60 @@ log_softmax = primitive(
 # ------------------------------------------------------------------------------------------------------------ normalisation
 
 
-def _moments(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any]:
-    """x without its mean, and its (biased) variance."""
+def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
     count = math.prod(x.shape[a] for a in axes) or math.nan
-    centred = x - xp.add.reduce(x, axis=axes, keepdims=True) / count
-    return centred, xp.add.reduce(centred * centred, axis=axes, keepdims=True) / count
-
-
-def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float) -> Any:
-    centred, variance = _moments(xp, x, axes)
-    return (centred * (1 / xp.sqrt(variance + eps))).astype(x.dtype, copy=False)
+    mean_of_x = xp.add.reduce(x, axis=axes, keepdims=True) / count
+    centred = xp.subtract(x, mean_of_x, out=out) if x.dtype in FAST_DTYPES else x - mean_of_x
+    rows = _as_rows(centred, axes)
+    if rows is None:
+        variance = xp.add.reduce(centred * centred, axis=axes, keepdims=True) / count
+    else:
+        before, length, rest = rows
+        squares = silently.run(xp.matmul, centred.reshape((*before, 1, length)), centred.reshape((*before, length, 1)))
+        variance = xp.add.reduce(squares, axis=rest, keepdims=True).reshape(kept_shape(x.shape, axes)) / count
+    scale = 1 / xp.sqrt(variance + eps)
+    if x.dtype in FAST_DTYPES and x.ndim:
+        centred *= scale
+        return centred
+    result = (centred * scale).astype(x.dtype, copy=False)
+    if out is None:
+        return result
+    out[...] = result
+    return out
 
 
 def _standardize_rule(g: Any, x: Any, y: Any, *, axes: Axes, eps: float) -> Any:
     """With σ² = variance + ε: J = (1 − 1/n − y yᵀ/n) / σ, which is symmetric: the pull is the push."""
     centred = x - mean(x, axes=axes, keepdims=True)
-    scale = rsqrt(mean(centred * centred, axes=axes, keepdims=True) + eps)
-    return (g - mean(g, axes=axes, keepdims=True) - y * mean(g * y, axes=axes, keepdims=True)) * scale
+    scale = rsqrt(mean_of_product(centred, centred, axes) + eps)
+    return (g - mean(g, axes=axes, keepdims=True) - y * mean_of_product(g, y, axes)) * scale
+
+
+def mean_of_product(a: Any, b: Any, axes: Axes) -> Any:
+    """The mean of a · b over axes, which are kept.
+
+    Of large arrays it is a batch of products of a row and a column where it can be, which never makes the elementwise product: 64 x 32 x 28
+    x 28 over all axes but the channels' takes a quarter of the time.
+    """
+    rows = _as_rows(a, axes)
+    if rows is None:
+        return mean(a * b, axes=axes, keepdims=True)
+    before, length, rest = rows
+    dots = matmul(reshape(a, shape=(*before, 1, length)), reshape(b, shape=(*before, length, 1)))
+    total = sum_(dots, axes=rest, keepdims=True) if rest else dots
+    return reshape(total, shape=kept_shape(a.shape, axes)) / math.prod(a.shape[axis] for axis in axes)
+
+
+def _as_rows(a: Any, axes: Axes) -> tuple[Axes, int, Axes] | None:
+    """How `mean_of_product` sees an array as rows: the sizes of the axes before a row, its length (over the last axes, all of which are
+    among `axes`), and the other ones of `axes`. None where that would not pay."""
+    lead = a.ndim
+    while lead - 1 in axes:
+        lead -= 1
+    length = math.prod(a.shape[lead:])
+    if length < 64 or length * math.prod(a.shape[:lead]) < 1 << 14 or a.dtype not in FAST_DTYPES:
+        return None
+    return tuple(a.shape[:lead]), length, tuple(axis for axis in axes if axis < lead)
 
 
 standardize = primitive("standardize", _standardize, [_standardize_rule], [_standardize_rule], promote="float", real_only=True)

@@ -21,20 +21,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import product
+from itertools import product, zip_longest
 from typing import Any
 
-from ..backend import silently
+from ..backend import FAST_DTYPES, host, silently
 from ..primitive import bilinear, linear, primitive
 
 Sizes = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
-TILE = 1 << 17
-"""Elements of one block of work in the flat form: half a megabyte of float32 stays in the cache."""
+TILE = 1 << 18
+"""Elements of a block of images in a convolution: enough for products at full speed, few enough for the cache."""
+POOL_TILE = 1 << 16
+"""Elements of a tile of images in pooling, which has five arrays of that size at once."""
 
 
-def _product(xp: Any, a: Any, b: Any) -> Any:
-    return silently.run(xp.matmul, a, b)
+def _product(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
+    return silently.run(xp.matmul, a, b, out)
 
 
 def window_count(size: int, kernel: int, stride: int, padding: tuple[int, int], dilation: int) -> int:
@@ -77,27 +79,33 @@ def _columns(xp: Any, x: Any, kernel: Sizes, counts: Sizes, stride: Sizes, paddi
     return columns.reshape((n, groups, channels // groups * math.prod(kernel), math.prod(counts)))
 
 
-def _convolve(xp: Any, x: Any, w: Any, *, stride: Sizes, padding: Pairs, dilation: Sizes, groups: int) -> Any:
+def _convolve(xp: Any, x: Any, w: Any, *, stride: Sizes, padding: Pairs, dilation: Sizes, groups: int, out: Any = None) -> Any:
     kernel = tuple(w.shape[2:])
     counts = _counts(tuple(x.shape[2:]), kernel, stride, padding, dilation)
+    y = xp.empty((x.shape[0], w.shape[0], *counts), x.dtype) if out is None else out
     if _is_flat(stride, groups):
-        return _flat_convolve(xp, x, w, padding, dilation, counts)
+        return _flat_convolve(xp, x, w, padding, dilation, y)
     columns = _columns(xp, x, kernel, counts, stride, padding, dilation, groups)
-    out = _product(xp, w.reshape((groups, w.shape[0] // groups, math.prod(w.shape[1:]))), columns)
-    return out.reshape((x.shape[0], w.shape[0], *counts))
+    matrices = w.reshape((groups, w.shape[0] // groups, math.prod(w.shape[1:])))
+    _product(xp, matrices, columns, y.reshape((x.shape[0], groups, matrices.shape[1], math.prod(counts))))
+    return y
 
 
-def _convolve_input(xp: Any, g: Any, w: Any, *, stride: Sizes, padding: Pairs, dilation: Sizes, groups: int, size: Sizes) -> Any:
+def _convolve_input(
+    xp: Any, g: Any, w: Any, *, stride: Sizes, padding: Pairs, dilation: Sizes, groups: int, size: Sizes, out: Any = None
+) -> Any:
     kernel, counts = tuple(w.shape[2:]), tuple(g.shape[2:])
+    x = xp.empty((g.shape[0], w.shape[1] * groups, *size), g.dtype) if out is None else out
     if _is_flat(stride, groups):
-        return _flat_convolve_input(xp, g, w, padding, dilation, size)
+        return _flat_convolve_input(xp, g, w, padding, dilation, x)
     n, outs, ins = g.shape[0], w.shape[0] // groups, w.shape[1]
     rows = w.reshape((groups, outs, ins * math.prod(kernel))).transpose(0, 2, 1)
     columns = _product(xp, rows, g.reshape((n, groups, outs, math.prod(counts)))).reshape((n, groups * ins, *kernel, *counts))
     padded = xp.zeros((n, groups * ins, *_padded_size(size, padding)), columns.dtype)
     for at, under in _shifts(kernel, stride, dilation, counts):
         padded[(..., *under)] += columns[(slice(None), slice(None), *at)]
-    return padded[(..., *_inner(size, padding))]
+    x[...] = padded[(..., *_inner(size, padding))]
+    return x
 
 
 def _convolve_weight(xp: Any, x: Any, g: Any, *, stride: Sizes, padding: Pairs, dilation: Sizes, groups: int, size: Sizes) -> Any:
@@ -111,94 +119,111 @@ def _convolve_weight(xp: Any, x: Any, g: Any, *, stride: Sizes, padding: Pairs, 
 
 
 # ----------------------------------------------------------------------------- the same for stride 1, on the flattened padded image
-# Laid out flat, moving a window by one position is moving a pointer by one element. So a position k of the kernel contributes the product
-# of the matrix w[:, :, k] with
-# the whole image shifted by a fixed distance, and no window is ever copied. At the ends of rows the products compute numbers that nobody
-# reads. The positions along
-# the last axis are stacked once, which makes fewer and larger products. Blocks of samples go together as far as the cache allows.
+# Laid out flat, moving a window by one position is moving a pointer by one element. So a position of the kernel contributes the product of
+# a matrix w[:, :, position] with the whole image shifted by a fixed distance, and no window is ever copied. At the ends of rows the
+# products compute numbers that nobody reads.
+#
+# Few large products are faster than many small ones, so positions are stacked: those along the kernel's last axis as further rows of the
+# image (shifted before the product), those along the other axes as further rows of w (shifted when the results are added up). Where the
+# image has few channels, all positions become rows of the image. Blocks of samples go together as far as the cache allows.
 
 
 def _is_flat(stride: Sizes, groups: int) -> bool:
     return groups == 1 and all(s == 1 for s in stride)
 
 
-def _distances(padded: Sizes, kernel: Sizes, dilation: Sizes) -> list[int]:
-    """How far the flat image is shifted for each position in the kernel but for the last axis."""
-    steps = [math.prod(padded[axis + 1 :]) for axis in range(len(padded))]
-    ways = zip(kernel[:-1], dilation[:-1], steps[:-1], strict=True)
-    return [sum(way) for way in product(*([k * d * step for k in range(count)] for count, d, step in ways))]
+class _Flat:
+    """Images (N, channels, *size) as blocks of flat ones, for a kernel (outs, channels, *kernel) of stride 1.
 
-
-def _blocks(count: int, elements: int) -> Iterator[slice]:
-    step = max(1, TILE // max(1, elements))
-    return (slice(i, min(i + step, count)) for i in range(0, count, step))
-
-
-def _flat_rows(xp: Any, x: Any, kernel: int, dilation: int, padding: Pairs) -> Any:
-    """A block of samples, flat and channel by channel, once for each position along the kernel's last axis: (kernel · C, samples ·
-    padded size).
+    Zeros after a row or an image are also those before the next one. before: the distances by which the stacked rows of an image are
+    shifted; after: those by which results are shifted that are added up; samples: images in a block; length: elements of a channel in a
+    block. `rows(start)` gives the block that begins with sample `start`: (len(before) * channels, length).
     """
-    n, channels, *size = x.shape
-    if any(p < 0 for pair in padding for p in pair):  # cut off what lies outside
-        x = x[(..., *(slice(max(0, -a), s - max(0, -b)) for s, (a, b) in zip(size, padding, strict=True)))]
-        padding = tuple((max(0, a), max(0, b)) for a, b in padding)
-        size = list(x.shape[2:])
-    padded = _padded_size(tuple(size), padding)
-    total = n * math.prod(padded)
-    flat = xp.zeros((channels, total + (kernel - 1) * dilation), x.dtype)
-    flat[:, :total].reshape((channels, n, *padded))[(..., *_inner(tuple(size), padding))] = x.transpose((1, 0, *range(2, x.ndim)))
-    if kernel == 1:
-        return flat
-    rows = xp.zeros((kernel * channels, total), x.dtype)
-    for k in range(kernel):
-        rows[k * channels : (k + 1) * channels] = flat[:, k * dilation : k * dilation + total]
-    return rows
+
+    def __init__(self, xp: Any, x: Any, outs: int, kernel: Sizes, dilation: Sizes, padding: Pairs, counts: Sizes) -> None:
+        if any(p < 0 for pair in padding for p in pair):  # cut off what lies outside
+            x = x[(..., *(slice(max(0, -a), s - max(0, -b)) for s, (a, b) in zip(x.shape[2:], padding, strict=True)))]
+            padding = tuple((max(0, a), max(0, b)) for a, b in padding)
+        self.count, channels, *size = x.shape
+        self.padded = tuple(max(n + max(pair), c) for n, pair, c in zip(size, padding, counts, strict=True))
+        steps = [math.prod(self.padded[axis + 1 :]) for axis in range(len(size))]
+        ways = [range(0, k * d * step, d * step) for k, d, step in zip(kernel, dilation, steps, strict=True)]
+        split = 0 if kernel[-1] * channels <= outs else len(ways) - 1
+        self.after, self.before = [sum(way) for way in product(*ways[:split])], [sum(way) for way in product(*ways[split:])]
+        image = math.prod(self.padded)
+        most = self.count if xp is not host else TILE // max(1, image * max(len(self.before) * channels, len(self.after) * outs))
+        blocks = -(-self.count // max(1, most))
+        self.samples = -(-self.count // max(1, blocks))  # blocks of about equal size
+        first = sum(before * step for (before, _), step in zip(padding, steps, strict=True))
+        self.length = first + self.samples * image
+        self._rows = xp.zeros((len(self.before), channels, self.length), x.dtype)
+        self._inside = self.images(self._rows[0][:, first:], tuple(size))
+        self._source = x.transpose((1, 0, *range(2, x.ndim)))
+
+    def images(self, flat: Any, size: Sizes) -> Any:
+        """The first elements of flat images as images of this size: (channels, samples, *size)."""
+        whole = flat[:, : self.samples * math.prod(self.padded)].reshape((flat.shape[0], self.samples, *self.padded))
+        return whole[(slice(None), slice(None), *(slice(0, n) for n in size))]
+
+    def starts(self) -> range:
+        """The first sample of each block."""
+        return range(0, self.count, max(1, self.samples))
+
+    def rows(self, start: int) -> Any:
+        """A block; the last one may end with images of the one before."""
+        stop = min(start + self.samples, self.count)
+        self._inside[:, : stop - start] = self._source[:, start:stop]
+        for k, far in enumerate(self.before[1:], 1):
+            self._rows[k][:, : self.length - far] = self._rows[0][:, far:]
+        return self._rows.reshape((len(self.before) * self._rows.shape[1], self.length))
 
 
-def _flat_convolve(xp: Any, x: Any, w: Any, padding: Pairs, dilation: Sizes, counts: Sizes) -> Any:
-    n, (outs, ins, *kernel) = x.shape[0], w.shape
-    padded = _padded_size(tuple(x.shape[2:]), padding)
-    distances = _distances(padded, tuple(kernel), dilation)
-    matrices = w.reshape((outs, ins, len(distances), kernel[-1])).transpose(2, 0, 3, 1).reshape((len(distances), outs, kernel[-1] * ins))
-    y = xp.zeros((n, outs, *counts), x.dtype)
-    read = tuple(slice(0, c) for c in counts)
-    for block in _blocks(n, math.prod(padded) * max(ins * kernel[-1], outs)):
-        rows = _flat_rows(xp, x[block], kernel[-1], dilation[-1], padding)
-        count = rows.shape[1] - distances[-1]
-        total = xp.zeros((outs, rows.shape[1]), x.dtype)
-        total[:, :count] = _product(xp, matrices[0], rows[:, :count])
-        for k, far in enumerate(distances[1:], 1):
-            total[:, :count] += _product(xp, matrices[k], rows[:, far : far + count])
-        image = total.reshape((outs, block.stop - block.start, *padded))
-        y[block] = image[(..., *read)].transpose((1, 0, *range(2, y.ndim)))
+def _flat_convolve(xp: Any, x: Any, w: Any, padding: Pairs, dilation: Sizes, y: Any) -> Any:
+    outs, ins, *kernel = w.shape
+    counts = tuple(y.shape[2:])
+    flat = _Flat(xp, x, outs, tuple(kernel), dilation, padding, counts)
+    positions = len(flat.after), len(flat.before)
+    matrix = w.reshape((outs, ins, *positions)).transpose(2, 0, 3, 1).reshape((positions[0] * outs, positions[1] * ins))
+    products = xp.empty((positions[0] * outs, flat.length), x.dtype)
+    total, *further = (products[i : i + outs] for i in range(0, positions[0] * outs, outs))
+    count = flat.length - flat.after[-1]
+    for start in flat.starts():
+        _product(xp, matrix, flat.rows(start), products)
+        for part, far in zip(further, flat.after[1:], strict=True):
+            total[:, :count] += part[:, far : far + count]
+        block = y[start : start + flat.samples]
+        block[...] = flat.images(total, counts)[:, : len(block)].transpose((1, 0, *range(2, y.ndim)))
     return y
 
 
-def _flat_convolve_input(xp: Any, g: Any, w: Any, padding: Pairs, dilation: Sizes, size: Sizes) -> Any:
+def _flat_convolve_input(xp: Any, g: Any, w: Any, padding: Pairs, dilation: Sizes, x: Any) -> Any:
     """The transpose of a convolution with stride 1 is the convolution with the kernel turned round, and with the channels' roles
     exchanged.
     """
+    size = tuple(x.shape[2:])
     turned = w.transpose((1, 0, *range(2, w.ndim)))[(..., *(slice(None, None, -1),) * len(size))]
     reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
     around = tuple((r - before, n - c + before) for r, (before, _), n, c in zip(reach, padding, size, g.shape[2:], strict=True))
-    return _flat_convolve(xp, g, turned, around, dilation, size)
+    return _flat_convolve(xp, g, turned, around, dilation, x)
 
 
 def _flat_convolve_weight(xp: Any, x: Any, g: Any, padding: Pairs, dilation: Sizes, size: Sizes) -> Any:
-    n, ins, outs = x.shape[0], x.shape[1], g.shape[1]
-    padded = _padded_size(tuple(x.shape[2:]), padding)
-    distances = _distances(padded, size, dilation)
-    sums = xp.zeros((len(distances), outs, size[-1] * ins), x.dtype)
-    place = tuple(slice(0, c) for c in g.shape[2:])
-    for block in _blocks(n, math.prod(padded) * max(ins * size[-1], outs)):
-        rows = _flat_rows(xp, x[block], size[-1], dilation[-1], padding)
-        count = rows.shape[1] - distances[-1]
-        spread = xp.zeros((outs, block.stop - block.start, *padded), g.dtype)
-        spread[(..., *place)] = g[block].transpose((1, 0, *range(2, g.ndim)))
-        flat = spread.reshape((outs, math.prod(spread.shape[1:])))[:, :count]
-        for k, far in enumerate(distances):
-            sums[k] += _product(xp, flat, rows[:, far : far + count].transpose())
-    return sums.reshape((len(distances), outs, size[-1], ins)).transpose(1, 3, 0, 2).reshape((outs, ins, *size))
+    """Here the stacked rows that `_flat_convolve` shifts when it adds them up are copies of g, shifted the other way."""
+    ins, outs, counts = x.shape[1], g.shape[1], tuple(g.shape[2:])
+    flat = _Flat(xp, x, outs, size, dilation, padding, counts)
+    positions = len(flat.after), len(flat.before)
+    copies = xp.zeros((positions[0], outs, flat.length), g.dtype)
+    inside = flat.images(copies[0], counts)
+    sums = xp.zeros((positions[0] * outs, positions[1] * ins), x.dtype)
+    turned = g.transpose((1, 0, *range(2, g.ndim)))
+    for start in flat.starts():
+        block = turned[:, start : start + flat.samples]
+        inside[:, : block.shape[1]] = block
+        inside[:, block.shape[1] :] = 0
+        for k, far in enumerate(flat.after[1:], 1):
+            copies[k][:, far:] = copies[0][:, : flat.length - far]
+        sums += _product(xp, copies.reshape((len(sums), flat.length)), flat.rows(start).transpose())
+    return sums.reshape((positions[0], outs, positions[1], ins)).transpose(1, 3, 0, 2).reshape((outs, ins, *size))
 
 
 convolve = bilinear(
@@ -236,22 +261,75 @@ convolve_weight = bilinear(
 # -------------------------------------------------------------------------------------------------- pooling along one axis
 
 
-def _overlaps(n: int, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Iterator[tuple[Any, Any]]:
-    """For each position in the window: the index of the windows in which it lies inside the image, and the index of the elements there."""
-    count = window_count(n, size, stride, padding, dilation)
-    whole = (slice(None),) * axis
-    for i in range(size):
-        shift = i * dilation - padding[0]
-        first = max(0, -(shift // stride))
-        last = min(count, (n - 1 - shift) // stride + 1)
-        if first < last:
-            start = first * stride + shift
-            yield (*whole, slice(first, last)), (*whole, slice(start, start + (last - first - 1) * stride + 1, stride))
+class _Lines:
+    """An array (outer, n, inner) whose middle axis is pooled, as lines of `inner` elements.
+
+    Each image gets a row of lines that begins and ends with the padding and has `stride` lines for each window. Then, over a whole tile of
+    images, window number r begins at line r * stride, and `elements` can show element k of all windows as one slice: NumPy's loops are long
+    ones, even where the axis is the last one and short. A row may have more windows than there are; nobody reads what they hold.
+    """
+
+    def __init__(self, xp: Any, n: int, shape: Sizes, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> None:
+        self.xp, self.size, self.stride, self.dilation = xp, size, stride, dilation
+        self.n, self.outer, self.inner = n, math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        self.before, self.count = padding[0], window_count(n, size, stride, padding, dilation)
+        reach = (size - 1) * dilation + 1
+        self.windows = max(1, self.count, -(-max(self.before + n, (self.count - 1) * stride + reach) // stride))
+        self.row = self.windows * stride
+        self.beyond = max(0, reach - stride)  # lines that the last window of a tile may touch after its row
+        most = self.outer if xp is not host else POOL_TILE // max(1, self.row * self.inner)
+        self.images = max(1, min(self.outer, most))
+
+    def tiles(self) -> Iterator[slice]:
+        """The images of each tile."""
+        return (slice(i, min(i + self.images, self.outer)) for i in range(0, self.outer, self.images))
+
+    def of_image(self, array: Any, fill: Any = 0) -> _Part:
+        """The lines of an array of images, to be read or written; `fill` stands in the padding."""
+        return _Part(self, array, (self.n, self.row, self.before, self.beyond), fill)
+
+    def of_windows(self, array: Any) -> _Part:
+        """The lines of an array that has one for each window."""
+        return _Part(self, array, (self.count, self.windows, 0, 0), 0)
+
+    def inside(self) -> Any:
+        """Which lines of a tile are an image's own, and not padding: (lines, 1)."""
+        mask = self.xp.zeros((self.images * self.row + self.beyond, 1), "bool")
+        mask[: self.images * self.row].reshape(self.images, self.row, 1)[:, self.before : self.before + self.n] = True
+        return mask
+
+    def elements(self, lines: Any, windows: int) -> list[Any]:
+        """For each position in the window, the lines that lie there under so many windows."""
+        last = (windows - 1) * self.stride + 1
+        return [lines[k : k + last : self.stride] for k in range(0, self.size * self.dilation, self.dilation)]
 
 
-def _tiles(shape: Sizes, axis: int) -> Iterator[slice]:
-    """Parts of the first axis that fit the cache together with what is made of them; one part where that axis itself is pooled."""
-    return iter((slice(None),)) if axis == 0 else _blocks(shape[0], 4 * math.prod(shape[1:]))
+class _Part:
+    """A tile's lines of an array. `load(tile)` reads it, `store(tile)` writes it; without padding the lines are the array's own."""
+
+    def __init__(self, lines: _Lines, array: Any, sizes: tuple[int, int, int, int], fill: Any) -> None:
+        length, row, before, beyond = sizes
+        self.array = array.reshape(lines.outer, length, lines.inner)
+        self.inner, self.row, self.own = lines.inner, row, row == length and not beyond
+        if not self.own:
+            self.memory = lines.xp.empty((lines.images * row + beyond, lines.inner), self.array.dtype)
+            self.memory[...] = fill
+            self.inside = self.memory[: lines.images * row].reshape(lines.images, row, lines.inner)[:, before : before + length]
+
+    def lines(self, tile: slice) -> Any:
+        """The tile's lines, whatever they hold."""
+        return self.array[tile].reshape((tile.stop - tile.start) * self.row, self.inner) if self.own else self.memory
+
+    def load(self, tile: slice) -> Any:
+        """The tile's lines."""
+        if not self.own:
+            self.inside[: tile.stop - tile.start] = self.array[tile]
+        return self.lines(tile)
+
+    def store(self, tile: slice) -> None:
+        """Lines that were written become part of the array."""
+        if not self.own:
+            self.array[tile] = self.inside[: tile.stop - tile.start]
 
 
 def _pooled_shape(x: Any, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Sizes:
@@ -262,48 +340,90 @@ def _lowest(dtype: Any) -> Any:
     return 0 if dtype.kind in "ub" else -(2 ** (8 * dtype.itemsize - 1)) if dtype.kind == "i" else -math.inf
 
 
-def _window_max(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
-    y = xp.zeros(_pooled_shape(x, axis, size, stride, dilation, padding), x.dtype)
-    y[...] = _lowest(x.dtype)
-    for tile in _tiles(x.shape, axis):
-        for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
-            part = y[tile][windows]
-            xp.maximum(part, x[tile][elements], out=part)
+def _nowhere(dtype: Any) -> Any:
+    return 0 if dtype.kind in "biu" else math.nan
+
+
+def _combined(xp: Any, combine: Any, fill: Any, out: Any, x: Any, axis: int, *how: Any) -> Any:
+    """All elements of each window combined by a function of two arrays."""
+    y = xp.empty(_pooled_shape(x, axis, *how), x.dtype) if out is None else out
+    flat = _Lines(xp, x.shape[axis], x.shape, axis, *how)
+    source, result = flat.of_image(x, fill), flat.of_windows(y)
+    for tile in flat.tiles():
+        windows = (tile.stop - tile.start) * flat.windows
+        first, *others = flat.elements(source.load(tile), windows)
+        total = result.lines(tile)[:windows]
+        if not others:
+            total[...] = first
+        for other in others:
+            combine(first, other, out=total)
+            first = total
+        result.store(tile)
     return y
 
 
-def _first_hits(
-    xp: Any, x: Any, m: Any, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]
-) -> Iterator[tuple[Any, Any, Any]]:
-    """As `_overlaps`, with a third item: in which windows that element is the first that equals the maximum (NaN counts as equal to
-    NaN).
+def _window_max(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any = None) -> Any:
+    return _combined(xp, xp.maximum, _lowest(x.dtype), out, x, axis, size, stride, dilation, padding)
+
+
+def _first_hits(flat: _Lines, lines: Any, best: Any) -> Iterator[Any]:
+    """For each position in the window: in which windows that element is the first that equals the maximum (NaN counts as equal to NaN).
+
+    The padding must never win, be the maximum -∞ or NaN: it is NaN itself, which no number equals. Where there may be NaN elsewhere, a mask
+    says what is padding.
     """
-    free = xp.ones(m.shape, "bool")
-    for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
-        here, best, open_ = x[elements], m[windows], free[windows]
-        hit = (
-            (here >= best) | (here != here)
-        ) & open_  # nothing in the window is larger than its maximum, and only NaN differs from itself
-        open_ ^= hit
-        yield windows, elements, hit
+    windows, free = len(best), flat.xp.ones(best.shape, "bool")
+    asks = flat.xp is host and best.dtype in FAST_DTYPES  # a device is not asked for a number: the program would wait for it
+    inside = () if asks and not math.isnan(best.max(initial=0)) else flat.elements(flat.inside(), windows)
+    for here, within in zip_longest(flat.elements(lines, windows), inside):
+        hit = here == best
+        if within is not None:
+            hit |= here != here  # only NaN differs from itself
+            hit &= within
+        hit &= free
+        free ^= hit
+        yield hit
 
 
-def _max_pull(xp: Any, g: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
-    out = xp.zeros(x.shape, g.dtype)
-    for tile in _tiles(x.shape, axis):
-        for windows, elements, hit in _first_hits(xp, x[tile], m[tile], axis, size, stride, dilation, padding):
-            part = out[tile][elements]
-            part += xp.where(hit, g[tile][windows], 0)
-    return out
+def _chosen(xp: Any, hit: Any, g: Any) -> Any:
+    """g where there was a hit, 0 elsewhere; in host memory on the bits, as in `where`, which is exact for NaN and infinity too."""
+    if xp is not host or g.dtype not in FAST_DTYPES:
+        return xp.where(hit, g, 0)
+    return xp.multiply(g.view(f"int{8 * g.dtype.itemsize}"), hit.view("int8")).view(g.dtype)
 
 
-def _max_push(xp: Any, t: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
-    out = xp.zeros(m.shape, t.dtype)
-    for tile in _tiles(x.shape, axis):
-        for windows, elements, hit in _first_hits(xp, x[tile], m[tile], axis, size, stride, dilation, padding):
-            part = out[tile][windows]
-            part += xp.where(hit, t[tile][elements], 0)
-    return out
+def _max_pull(
+    xp: Any, g: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any = None
+) -> Any:
+    pulled = xp.empty(x.shape, g.dtype) if out is None else out
+    flat = _Lines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
+    source, best, given, result = flat.of_image(x, _nowhere(x.dtype)), flat.of_windows(m), flat.of_windows(g), flat.of_image(pulled)
+    for tile in flat.tiles():
+        windows = (tile.stop - tile.start) * flat.windows
+        cotangents, lines = given.load(tile)[:windows], result.lines(tile)
+        lines[...] = 0
+        hits = _first_hits(flat, source.load(tile), best.load(tile)[:windows])
+        for part, hit in zip(flat.elements(lines, windows), hits, strict=True):
+            part += _chosen(xp, hit, cotangents)
+        result.store(tile)
+    return pulled
+
+
+def _max_push(
+    xp: Any, t: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any = None
+) -> Any:
+    pushed = xp.empty(m.shape, t.dtype) if out is None else out
+    flat = _Lines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
+    source, best, given, result = flat.of_image(x, _nowhere(x.dtype)), flat.of_windows(m), flat.of_image(t), flat.of_windows(pushed)
+    for tile in flat.tiles():
+        windows = (tile.stop - tile.start) * flat.windows
+        lines = result.lines(tile)[:windows]
+        lines[...] = 0
+        hits = _first_hits(flat, source.load(tile), best.load(tile)[:windows])
+        for tangents, hit in zip(flat.elements(given.load(tile), windows), hits, strict=True):
+            lines += _chosen(xp, hit, tangents)
+        result.store(tile)
+    return pushed
 
 
 window_max = primitive(
@@ -363,22 +483,24 @@ window_max_push = primitive(
 """What t has where each window of x found its maximum m. The transpose of `window_max_pull`."""
 
 
-def _window_sum(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> Any:
-    y = xp.zeros(_pooled_shape(x, axis, size, stride, dilation, padding), x.dtype)
-    for tile in _tiles(x.shape, axis):
-        for windows, elements in _overlaps(x.shape[axis], axis, size, stride, dilation, padding):
-            part = y[tile][windows]
-            part += x[tile][elements]
-    return y
+def _window_sum(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any = None) -> Any:
+    return _combined(xp, xp.add, 0, out, x, axis, size, stride, dilation, padding)
 
 
-def _window_spread(xp: Any, g: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], length: int) -> Any:
-    out = xp.zeros((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype)
-    for tile in _tiles(out.shape, axis):
-        for windows, elements in _overlaps(length, axis, size, stride, dilation, padding):
-            part = out[tile][elements]
-            part += g[tile][windows]
-    return out
+def _window_spread(
+    xp: Any, g: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], length: int, out: Any = None
+) -> Any:
+    x = xp.empty((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype) if out is None else out
+    flat = _Lines(xp, length, g.shape, axis, size, stride, dilation, padding)
+    given, result = flat.of_windows(g), flat.of_image(x)
+    for tile in flat.tiles():
+        windows = (tile.stop - tile.start) * flat.windows
+        cotangents, lines = given.load(tile)[:windows], result.lines(tile)
+        lines[...] = 0
+        for part in flat.elements(lines, windows):
+            part += cotangents
+        result.store(tile)
+    return x
 
 
 window_sum = linear(

@@ -7,6 +7,7 @@ after their last reader. Long programs are cut into parts, each a function, whic
 
 from __future__ import annotations
 
+import functools
 from types import CodeType
 from typing import Any
 
@@ -200,6 +201,8 @@ class Lowered:
         """The instruction written into a buffer, None where no kernel can."""
         program, facts = self.program, self.facts
         make = TABLE.get(instruction.primitive.name)
+        if make is None and instruction.primitive.fills and instruction.reads() == [o for o in instruction.operands if type(o) is int]:
+            make = self._filling(instruction)
         number = instruction.outputs[0]
         kind, strides = program.types[number], facts.strides[number]
         assert strides is not None
@@ -232,7 +235,7 @@ class Lowered:
         self._fixed.add(number)
         buffers, windows = len(self.buffers), len(self.windows)
         lines = make(line)
-        if lines is None or (".dot(" in "".join(lines) and not row_major(strides, kind)):
+        if lines is None or ((instruction.primitive.fills or ".dot(" in "".join(lines)) and not row_major(strides, kind)):
             self._fixed.discard(number)
             del self.buffers[buffers:], self.windows[windows:]
             for slot in scratches:
@@ -255,6 +258,12 @@ class Lowered:
         if number in roots:  # nobody reads it
             self.arena.give(slot)
         return lines
+
+    def _filling(self, instruction: Instruction) -> Any:
+        """What writes an instruction whose own forward function takes memory for its result."""
+        name = f"{instruction.primitive.name}_{instruction.outputs[0]}"
+        self.names[name] = functools.partial(instruction.primitive.forward, self.xp, **instruction.params)
+        return lambda k: [f"{name}({', '.join(k.operands)}, out={k.out})"]
 
     def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
         """Give back the buffers that nobody reads after instruction `at`, but for the one that its result has taken over."""
