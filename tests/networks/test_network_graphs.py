@@ -40,7 +40,7 @@ def test_the_dangling_nodes_are_exactly_those_that_depend_on_v():
     network = jvp_network(Net(), 0.5)
     assert {n.id for n in network.dangling} == network.depending_on("v") == {"v", "v5", "v7"}
     kept = [n.expression for n in network.of_order(1) if not n.dangling]
-    assert kept == ["sin v1", "− v3", "cos x"]  # the single operations' derivatives, made in the backward pass, are needed
+    assert kept == ["sin v1", "−v3", "cos x"]  # the single operations' derivatives, made in the backward pass, are needed
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "constant"])
