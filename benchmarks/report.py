@@ -6,7 +6,6 @@ from typing import Any
 
 from benchmarks.harness import REFERENCE, Result, quartiles
 
-
 HOW = "warm: short runs are repeated within a round, and the heap is collected and frozen once, before the first"
 
 

@@ -1,14 +1,19 @@
 """`python -m benchmarks.viewer`: how soon the stepper shows its first picture, and how fast it steps, for 20, 200 and 2,000 nodes.
 
+Also how large the page and the widget are, and what becomes of a graph of 100,000 nodes: an overview in place of the picture.
+
 The Traces are the engine's own. Each page is opened from a file in headless Chromium, with software rendering, as a reader without a
 graphics card has it. A picture counts as shown two animation frames after the code that draws it, so no figure can be below 33 ms: the
-last but one column gives the script's part alone.
+last two columns give the script's part alone. The widget's figures are what a kernel sends to a notebook's page: its state with the
+compressed Trace ("widget"), of which the viewer itself is always the same, and the cell's output, which holds the page for readers
+without a kernel ("output").
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import shutil
 import statistics
 import sys
@@ -18,6 +23,7 @@ from time import perf_counter
 from typing import Any
 
 SIZES = (20, 200, 2_000)
+REFUSED = 100_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
@@ -89,12 +95,63 @@ def measure(nodes: int, browser: Any, folder: Path, repeat: int) -> dict[str, An
         "layout and page": 1000 * (made - traced),
         "page kB": len(page.encode()) / 1000,
         "compressed kB": len(gzip.compress(page.encode(), 6)) / 1000,
+        **widget_sizes(trace),
         "first picture": statistics.median(firsts),
         "step": median(steps, 1),
         "scrub": median(scrubs, 1),
         "script of a step": median(steps, 0),
         "script of a scrub": median(scrubs, 0),
     }
+
+
+def widget_sizes(trace: dict[str, Any]) -> dict[str, Any]:
+    """Kilobytes that a notebook's page is sent; empty where anywidget is not installed."""
+    import viz
+
+    try:
+        stepper = viz.Stepper(trace)
+    except ModuleNotFoundError:
+        return {}
+    state = stepper.get_state()
+    text = json.dumps({key: value for key, value in state.items() if not isinstance(value, bytes)})
+    sent = len(text.encode()) + sum(len(value) for value in state.values() if isinstance(value, bytes))
+    output, _ = stepper._repr_mimebundle_()
+    stepper.close()
+    plain = len(json.dumps(stepper.trace).encode())
+    return {
+        "Trace kB": plain / 1000,
+        "Trace sent kB": len(state["packed"]) / 1000,
+        "widget kB": sent / 1000,
+        "output kB": len(json.dumps(output).encode()) / 1000,
+    }
+
+
+def refusal(nodes: int, browser: Any, folder: Path) -> dict[str, Any]:
+    """What a reader gets of a graph beyond full detail, and how soon; times in milliseconds."""
+    import viz
+
+    start = perf_counter()
+    trace = trace_of(nodes)
+    traced = perf_counter()
+    page = viz.to_html(trace)
+    made = perf_counter()
+    path = folder / "refused.html"
+    path.write_text(page, encoding="utf-8")
+    tab = browser.new_page()
+    tab.goto(path.as_uri())
+    said = tab.locator("main p").first.inner_text()
+    tables = tab.locator("table").count()
+    tab.close()
+    return {"nodes": len(trace["nodes"]), "trace": 1000 * (traced - start), "overview": 1000 * (made - traced),
+            "page kB": len(page.encode()) / 1000, "tables": tables, "said": said}  # fmt: skip
+
+
+def told(found: dict[str, Any]) -> str:
+    """The refusal in a sentence."""
+    return (
+        f"{found['nodes']:,} nodes (traced in {found['trace']:,.0f} ms): an overview of {found['page kB']:.1f} kB in place of the picture, "
+        f"made in {found['overview']:,.0f} ms, with {found['tables']} tables. It begins: “{found['said']}”"
+    )
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -133,8 +190,11 @@ def main(argv: list[str]) -> int:
         facts["browser"] = f"Chromium {browser.version}, software rendering"
         for nodes in SIZES:
             rows.append(measure(nodes, browser, Path(folder), options.repeat))
+            print(f"{nodes:,} nodes: first picture after {rows[-1]['first picture']:.0f} ms", file=sys.stderr, flush=True)
+        large = told(refusal(REFUSED, browser, Path(folder)))
         browser.close()
-    text = f"{report.heading(facts)}  \n{facts['browser']}; times in milliseconds, medians\n\n{table(rows)}\n"
+    heading = "\n".join(report.heading(facts).splitlines()[:2]).rstrip()
+    text = f"{heading}  \n{facts['browser']}; times in milliseconds, medians\n\n{table(rows)}\n\n{large}\n"
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)

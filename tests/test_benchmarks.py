@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import harness, peak_memory, report, workloads
+from benchmarks import harness, observing, peak_memory, report, workloads
 from benchmarks.workloads import network_2_25, scalar_chain
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -176,3 +176,12 @@ def test_the_command_names_what_it_does_not_know():
     assert done.returncode == 2
     assert "scalar_chain" in done.stderr
     assert {line.split()[0] for line in run("--list").stdout.splitlines()} == set(workloads.load())
+
+
+def test_the_engine_without_questions_computes_the_same():
+    functions = observing.asking()
+    assert {"apply", "differentiate"} <= {f.__name__ for f in functions}
+    before = [f.__code__ for f in functions]
+    assert all("observers" not in observing.without_questions(f).co_names for f in functions)
+    assert len(observing.measure(1)) == 1
+    assert [f.__code__ for f in functions] == before, "the engine is as it was"

@@ -16,9 +16,9 @@ import minigrad as mg
 from minigrad.autograd import gradcheck, gradgradcheck
 
 CONSTANT = """
-    all allclose any arange argmax argmin eq equal eye from_numpy full full_like ge greater greater_equal gt is_tensor isfinite isinf isnan
-    le less less_equal linspace logical_and logical_not logical_or logical_xor lt manual_seed ne nonzero numel ones ones_like rand rand_like
-    randint randn randn_like random_state result_type set_random_state tensor zeros zeros_like
+    all allclose any arange argmax argmin eq equal eye from_dlpack from_numpy full full_like ge greater greater_equal gt is_tensor
+    isfinite isinf isnan le less less_equal linspace logical_and logical_not logical_or logical_xor lt manual_seed ne nonzero numel
+    ones ones_like rand rand_like randint randn randn_like random_state result_type set_random_state tensor zeros zeros_like
 """
 WITHOUT_DERIVATIVE = set(CONSTANT.split())
 """They make tensors, or answer questions."""

@@ -1,0 +1,119 @@
+"""`python -m benchmarks.observing`: what it costs that the engine can be watched, while nobody watches.
+
+The engine asks in a few places whether anybody observes. Here the same functions are made once more without these questions (their syntax
+trees are cut), and the scalar chain runs with the one set and with the other in turns: pairs of runs, in an order that changes each time.
+"""
+
+import argparse
+import ast
+import gc
+import inspect
+import json
+import sys
+import textwrap
+from pathlib import Path
+from time import process_time
+from types import FunctionType, ModuleType
+from typing import Any
+
+from benchmarks import machine, report
+from benchmarks.harness import quartiles
+from benchmarks.workloads import scalar_chain
+
+RESULTS = Path(__file__).parent / "results"
+
+
+class _Unasked(ast.NodeTransformer):
+    """Takes the road that is taken when there are no observers."""
+
+    found = 0
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        if ast.unparse(node.test).endswith("observers"):
+            self.found += 1
+            return self.visit(node.orelse)
+        return self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> Any:
+        if ast.unparse(node.test).endswith("observers") and not node.orelse:
+            self.found += 1
+            return None
+        return self.generic_visit(node)
+
+
+def without_questions(function: FunctionType) -> Any:
+    """The code of a function in which nobody asks for observers."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    cut = _Unasked()
+    tree = ast.fix_missing_locations(cut.visit(tree))
+    assert cut.found, f"{function.__qualname__} does not ask for observers any more"
+    made: dict[str, Any] = {}
+    exec(compile(tree, inspect.getfile(function), "exec"), function.__globals__, made)
+    return made[function.__name__].__code__
+
+
+def asking() -> list[FunctionType]:
+    """The functions of the engine that ask, as far as the scalar chain meets them."""
+    from minigrad import functions, tensor
+    from minigrad.engine import record, reverse
+
+    modules: tuple[ModuleType, ...] = (record, reverse, functions)
+    found = [f for module in modules for f in vars(module).values() if isinstance(f, FunctionType) and f.__module__ == module.__name__]
+    found.append(tensor.Tensor.__init__)
+    return [
+        f for f in found if "observers" in f.__code__.co_names and f.__code__.co_name not in ("_watched", "_pull_watched", "_store_watched")
+    ]
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.observing", description=__doc__.partition("\n")[0])
+    parser.add_argument("--pairs", type=int, default=60, metavar="N", help="pairs of runs (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    options = parser.parse_args(argv)
+    if options.pairs < 1:
+        parser.error("--pairs is a whole number from 1 on")
+    facts = machine.describe(1)
+    facts["command"] = " ".join(["python -m benchmarks.observing", *argv])
+    ratios = measure(options.pairs)
+    low, middle, high = quartiles(ratios)
+    text = (
+        f"{report.heading(facts)}  \n`{facts['command']}`\n\n"
+        f"Processor time of the scalar chain ({scalar_chain.OPERATIONS:,} operations, forward and backward) as it is, with no observer, to "
+        f"the same engine without the questions: median {middle:.4f}, quartiles {low:.4f} to {high:.4f}, {len(ratios)} pairs.\n"
+    )
+    print(text)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "observing.json").write_text(json.dumps({**facts, "ratios": ratios}, indent=1) + "\n")
+    (options.out / "observing.md").write_text(text)
+    return 0
+
+
+def measure(pairs: int) -> list[float]:
+    """For each pair the time of the engine as it is over the time of the engine that does not ask."""
+    run = scalar_chain.minigrad()
+    functions = asking()
+    codes = {"asks": [f.__code__ for f in functions], "does not": [without_questions(f) for f in functions]}
+    run()
+    gc.collect()
+    gc.freeze()
+    ratios = []
+    try:
+        for number in range(pairs):
+            took = {}
+            for name in list(codes)[:: 1 if number % 2 else -1]:
+                for function, code in zip(functions, codes[name], strict=True):
+                    function.__code__ = code
+                run()  # the interpreter adapts new code while it runs
+                start = process_time()
+                run()
+                took[name] = process_time() - start
+            ratios.append(took["asks"] / took["does not"])
+    finally:
+        for function, code in zip(functions, codes["asks"], strict=True):
+            function.__code__ = code
+        gc.unfreeze()
+    return ratios
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
