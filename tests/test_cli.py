@@ -436,7 +436,7 @@ def test_what_was_kept_is_said(launched, tmp_path, capsys):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "01_first.ipynb").write_text("my work")
     launched(str(tmp_path / "mine"))
-    assert f"kept what you have changed in {tmp_path / 'mine'}: 01_first.ipynb (" in capsys.readouterr().out
+    assert f"kept what differs from the course in {tmp_path / 'mine'}: 01_first.ipynb (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["lab"], ["lab", "--check"]])
@@ -450,9 +450,16 @@ def test_without_jupyterlab_it_says_how_to_get_it(command, monkeypatch, argument
 def test_a_file_in_the_place_of_the_folder_is_explained(command, course, monkeypatch, tmp_path):
     monkeypatch.setattr(lab, "LESSONS", course)
     (tmp_path / "file").write_text("")
-    status, _, error = command("lab", str(tmp_path / "file"))
-    assert status == 1
-    assert "cannot write" in error
+    for folder in ("file", "file/below"):
+        status, _, error = command("lab", str(tmp_path / folder))
+        assert status == 1
+        assert error == f"minigrad: cannot write the course to {tmp_path / folder}: there is a file where a folder is needed\n"
+
+
+def test_what_is_meant_for_jupyterlab_is_recognised(command):
+    status, _, error = command("lab", "mine", "--no-browser", "--port=8890")
+    assert status == 2
+    assert "minigrad lab -- --no-browser --port=8890" in error
 
 
 @pytest.fixture
@@ -532,6 +539,11 @@ def test_release_writes_the_students_edition(release, course, tmp_path):
     assert status == 0
     assert out == f"wrote 5 file(s) of the students' edition to {tmp_path / 'handout'}\n"
     assert "2 * x" not in (tmp_path / "handout" / "03_third.ipynb").read_text()
+    assert release(tmp_path / "handout") == (
+        0,
+        f"wrote 0 file(s) of the students' edition to {tmp_path / 'handout'}; 5 are there already\n",
+        "",
+    )
 
 
 def test_release_of_one_lesson_and_of_a_sheet_of_ones_own(release, tmp_path):
@@ -542,6 +554,29 @@ def test_release_of_one_lesson_and_of_a_sheet_of_ones_own(release, tmp_path):
     assert (status, out.split()[1]) == (0, "2")
     assert sorted(p.name for p in (tmp_path / "handout").iterdir()) == ["02_second.ipynb", "sheet.py"]
     assert (tmp_path / "handout" / "sheet.py").read_text() == "keep = 1\n"
+
+
+def test_release_knows_lessons_by_number_and_by_name_but_a_file_of_that_name_first(release, course, tmp_path, monkeypatch):
+    write_notebook(course / "bug_zoo.ipynb", "1")
+    assert release(tmp_path / "handout", "bug_zoo", "01_first")[:1] == (0,)
+    assert sorted(p.name for p in (tmp_path / "handout").iterdir()) == ["01_first.ipynb", "bug_zoo.ipynb"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "2").write_text("mine")
+    release(tmp_path / "other", "2")
+    assert [p.name for p in (tmp_path / "other").iterdir()] == ["2"]
+
+
+def test_release_without_a_folder_asks_for_the_folder_alone(release):
+    status, _, err = release()
+    assert status == 2
+    assert err.endswith("the following arguments are required: DIR\n")
+
+
+def test_release_into_a_file_is_explained(release, tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in ("file", "file/below"):
+        assert release(tmp_path / folder)[0] == 1
+        assert "there is a file where a folder is needed" in release(tmp_path / folder)[2]
 
 
 def test_release_keeps_what_differs_unless_it_is_told_otherwise(release, tmp_path):
@@ -644,6 +679,31 @@ def test_draw_writes_every_format(command, tmp_path, mine, ending):
         assert begins in (tmp_path / f"g.{ending}").read_bytes()[:60]
 
 
+def test_modules_are_boxes_in_pictures_as_told(command, tmp_path, mine):
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    piles = {}
+    for groups in ("open", "closed"):
+        path = tmp_path / f"{groups}.svg"
+        assert command("trace", f"{mine}:model", "x=[[1, 2]]", "--mode", "reverse", "-o", str(path), "--groups", groups) == (0, "", "")
+        piles[groups] = path.read_text(encoding="utf-8").count(">▸ Model</text>")
+    assert piles == {"open": 0, "closed": 1}
+    _, layers, _ = command("draw", f"{mine}:model", "x=[[1, 2]]", "--groups", "closed")
+    _, operations, _ = command("draw", f"{mine}:model", "x=[[1, 2]]", "--groups", "open")
+    assert "layer" in layers and "Linear" in layers and layers.count("->") < operations.count("->")
+    assert operations.count("->") == command("draw", f"{mine}:model", "x=[[1, 2]]")[1].count("->"), "the default (its weights are random)"
+
+
+def test_an_export_shows_a_bar_in_a_terminal_only(command, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    seen = []
+    monkeypatch.setattr("minigrad.cli.animate.save", lambda trace, path, **options: seen.append(options["progress"]) or 0)
+    for terminal in (False, True):
+        monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal, raising=False)
+        command("animate", "x*x", "x=3", "-o", str(tmp_path / "a.gif"))
+        command("animate", "x*x", "x=3", "-o", str(tmp_path / "a.gif"), "--quiet")
+    assert seen == [False, False, None, False]
+
+
 def test_draw_prints_the_graph_with_the_users_names(command, mine):
     pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
     status, out, error = command("draw", f"{mine}:f", "x=2", "y=3")
@@ -654,6 +714,14 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
     ("arguments", "status", "message"),
     [
         (["trace", "x*x", "x=3", "-o", "t.docx"], 2, "no format .docx; the endings are"),
+        (["trace", "x*x", "x=3", "-o", "t.xyz"], 2, "no format .xyz; the endings are"),
+        (["trace", "x*x", "x=3", "-o", "t.png", "--format", "svg"], 2, "--format svg and the ending .png of t.png disagree"),
+        (["trace", "x*x", "x=3", "--groups", "closed"], 2, "--groups is for pictures: give an output"),
+        (["trace", "x*x", "x=3", "-o", "t.html", "--groups", "open"], 2, "the reader opens and closes the boxes"),
+        (["animate", "x*x", "x=3", "-o", "t.html", "--groups", "open"], 2, "the reader opens and closes the boxes"),
+        (["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "9-4"], 2, 'steps "9-4" run backwards; write the smaller number first: "4-9"'),
+        (["animate", "x*x", "x=3", "-o", "t.gif", "--steps", ""], 2, "is not a range of steps"),
+        (["draw", "mine.py:f", "x=3", "y=2", "--groups", "closed"], 2, "--groups is for modules, and f is none"),
         (["animate", "x*x", "x=3", "-o", "t.docx"], 2, "'t.docx' has no ending that names a film; the endings are .webp"),
         (["animate", "x*x", "x=3", "-o", "t.svg"], 2, "minigrad trace writes one frame"),
         (["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "5-900"], 2, "step 900 does not exist"),

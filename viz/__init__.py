@@ -19,30 +19,33 @@ After reading this file you know the doors of the package::
     model.draw_graph(x)              a module's layers and the way of the values; also viz.draw_graph(program)
 
 Nothing here differentiates, and nothing here but ``draw.py`` and ``adapters`` knows the engine's classes: any program that writes a
-``minigrad.trace/1`` document gets every other picture. ``import viz`` needs no package beyond Python's own; the widget is imported when it
-is asked for.
+``minigrad.trace/1`` document gets every other picture. ``import viz`` needs no package beyond minigrad's own, and loads little: what draws
+engine graphs, reads other engines, writes files or shows trainings is loaded when it is first asked for.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from minigrad.nn import Module
 from minigrad.tensor import Tensor
-from viz import draw, layout
-from viz.adapters import from_graph, from_torch, trace_of
+
+# These three modules have the names of their doors: imported later, the module would take the door's place.
 from viz.compare import compare
 from viz.display import show
-from viz.draw import draw_graph
-from viz.export import save
 from viz.jacobian import jacobian
 from viz.page import iframe, to_html
 from viz.reading import TraceError
 from viz.sliders import sliders
-from viz.svg import to_svg
-from viz.training import History, Live
 
 if TYPE_CHECKING:
+    from viz import draw, layout
+    from viz.adapters import from_graph, from_torch, trace_of
+    from viz.draw import draw_graph
+    from viz.export import save
+    from viz.svg import to_svg
+    from viz.training import History, Live
     from viz.widget import Stepper
 
 __all__ = [
@@ -66,13 +69,40 @@ __all__ = [
     "trace_of",
 ]
 
-for drawn in (Tensor, Module):
-    setattr(drawn, "draw_graph", draw_graph)  # noqa: B010  # minigrad itself never imports viz
+_ELSEWHERE = {
+    **dict.fromkeys(("from_graph", "from_torch", "trace_of"), "viz.adapters"),
+    **dict.fromkeys(("History", "Live"), "viz.training"),
+    "Stepper": "viz.widget",
+    "draw_graph": "viz.draw",
+    "save": "viz.export",
+    "to_svg": "viz.svg",
+}
+_ROOMS = ("adapters", "draw", "export", "layout", "svg", "training", "widget")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Stepper":
-        from viz.widget import Stepper
-
-        return Stepper
+    if name in _ELSEWHERE:
+        found = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
+        return found
+    if name in _ROOMS:
+        return import_module(f"viz.{name}")
     raise AttributeError(f"module 'viz' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})
+
+
+class _Drawn:
+    """`tensor.draw_graph` and `model.draw_graph` until their first use, which puts the method itself in their place."""
+
+    def __get__(self, thing: Any, kind: type) -> Any:
+        from viz.draw import draw_graph
+
+        for drawn in (Tensor, Module):
+            drawn.draw_graph = draw_graph  # type: ignore[attr-defined]
+        return draw_graph if thing is None else draw_graph.__get__(thing, kind)
+
+
+for drawn in (Tensor, Module):
+    setattr(drawn, "draw_graph", _Drawn())  # noqa: B010  # minigrad itself never imports viz

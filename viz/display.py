@@ -69,12 +69,9 @@ def show(
 
 def _traced(thing: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The Trace of one run of a Program, or of one evaluation of a static graph's nodes; None for anything else."""
-    from minigrad.graph import Node
-    from minigrad.program import Program
-
-    nodes = [thing] if isinstance(thing, Node) else thing if isinstance(thing, list | tuple) else []
-    symbols = bool(nodes) and all(isinstance(node, Node) for node in nodes)
-    if not symbols and not isinstance(thing, Program):
+    nodes = thing if isinstance(thing, list | tuple) else [thing]
+    symbols = bool(nodes) and all(_is_a("minigrad.graph", "Node", node) for node in nodes)
+    if not symbols and not _is_a("minigrad.program", "Program", thing):
         return None
     if unknown := [name for name in options if name != "title"]:
         raise TypeError(f"show: {unknown[0]}= is for a function, not for a {'static graph' if symbols else 'Program'}")
@@ -85,6 +82,11 @@ def _traced(thing: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Mapp
     from viz.adapters import from_graph
 
     return from_graph(nodes, *args, **options)
+
+
+def _is_a(module: str, name: str, thing: Any) -> bool:
+    """Whether a thing is of this class, without loading its module: where that is not loaded, nothing of it exists."""
+    return module in sys.modules and isinstance(thing, getattr(sys.modules[module], name))
 
 
 def _best(trace: Mapping[str, Any], step: int, lang: str = "en", views: Sequence[str] = ()) -> Any:

@@ -45,12 +45,17 @@ class Shown:
 
 
 def kernel_runs() -> bool:
-    """Whether the reader will have a kernel: this process is a notebook's, and is not told by MINIGRAD_STATIC that it runs for a page.
+    """Whether the reader will have a kernel: this process is a notebook's, and is not told by MINIGRAD_STATIC that it runs for a page."""
+    return _in_notebook() and not os.environ.get("MINIGRAD_STATIC")
 
-    IPython is asked only if it is already at work, never imported for it.
-    """
-    if os.environ.get("MINIGRAD_STATIC"):
-        return False
+
+def runs_for_a_page() -> bool:
+    """Whether this process is a notebook's whose outputs are read later, on a page without a kernel."""
+    return _in_notebook() and bool(os.environ.get("MINIGRAD_STATIC"))
+
+
+def _in_notebook() -> bool:
+    """IPython is asked only if it is already at work, never imported for it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None

@@ -11,14 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.trace.schema import SCHEMA, TraceError
+from minigrad.trace.text import accented, is_sign
 from viz.numbers import short
 
 COLUMN_OF_PHASE = {"primal": "v", "tangent": "d", "adjoint": "g", "accumulate": "g", "free": "g", "update": "v"}
 """The column that a step of this phase belongs to when it writes nothing itself."""
-
-COMBINING = {"dot": "\u0307", "bar": "\u0304"}
-"""Accents of tangents and adjoints as combining characters, for plain text."""
-
 
 SPACED = frozenset("+−·/×@=→←≈<>≤≥≠") | {"+="}
 """Operators that stand with spaces around them; all others (brackets, ∂, powers) are set tight."""
@@ -80,9 +77,9 @@ class Run(NamedTuple):
 
 
 def symbol_runs(label: Mapping[str, Any]) -> list[Run]:
-    """A symbol such as v̇₃ as runs. The accent goes on the first letter."""
+    """A symbol such as v̇₃ as runs; a bar spans a name of several letters."""
     base = str(label.get("base", ""))
-    runs = [Run(base[:1] + COMBINING.get(label.get("accent", ""), "") + base[1:], italic=True)]
+    runs = [Run(accented(base, label.get("accent")), italic=True)]
     if label.get("sub"):
         runs.append(Run(str(label["sub"]), level=-1))
     if label.get("sup"):
@@ -102,7 +99,7 @@ def runs(tokens: Iterable[Mapping[str, Any]]) -> list[Run]:
             out.append(Run(short(token["value"])))
         elif kind == "op":
             text = str(token.get("text", ""))
-            out.append(Run(f" {text} " if text in SPACED else ", " if text == "," else text))
+            out.append(Run(f" {text} " if text in SPACED and not is_sign(line, i) else ", " if text == "," else text))
         elif kind == "fn":
             out.append(Run(str(token.get("text", "")) + ("" if i + 1 == len(line) or line[i + 1].get("text") == "(" else "\u2009")))
         elif kind == "frac":

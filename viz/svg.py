@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import escape
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.trace.replay import state_at
 from minigrad.trace.schema import LEVELS
@@ -27,8 +27,9 @@ TIP = 8.0  # how far a line stops before its arrow's point
 ROUND = {"input": 15, "output": 15, "param": 15, "const": 2}
 STAGES = {"backward": 1, "first backward": 1, "jvp": 2, "second backward": 2, "third backward": 3}
 STAGE_DASH = ["", ' stroke-dasharray="7 3"', ' stroke-dasharray="2 3"', ' stroke-dasharray="9 3 2 3"']
-STAGE_NAMES = ("", "first backward", "second backward", "third backward")
+STAGE_NAMES = ("the function itself", "first backward", "second backward", "third backward")
 LEGEND = 22.0
+OVERLINE = "\u0305"
 MATRIX = 8
 """A Jacobian of up to so many rows and columns is written out under the graph."""
 MATRIX_ROW, MATRIX_CELL = 20.0, 92.0
@@ -76,7 +77,7 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     place = shown["layout"]
     lit = set(current["edges"]) if current else set()
     lines = _words(shown, current, at)
-    legend = stages_of(shown)
+    legend = legend_of(shown)
     top = 22.0 * len(lines) + 14 + (LEGEND if legend else 0)
     width = max(place["width"], 2 * MARGIN + max((measure.text_width(line) for line in lines), default=0.0))
     shift = round((width - place["width"]) / 2, 1)
@@ -115,9 +116,20 @@ def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> st
     return column if column in known or not known else str(known[0])
 
 
-def stages_of(trace: Mapping[str, Any]) -> list[int]:
-    """The generations of derivatives that a Trace's own graph holds, the function itself (0) left out."""
-    return sorted({STAGES.get(node.get("stage", ""), 0) for node in trace["nodes"]} - {0})
+class Look(NamedTuple):
+    """A line of the legend: its words, the generation whose colour and dash it explains, whether it is about the hatching."""
+
+    words: str
+    stage: int
+    slanted: bool = False
+
+
+def legend_of(trace: Mapping[str, Any]) -> list[Look]:
+    """What the colours, dashes and hatching of a Trace's graph mean; empty where there is nothing but the function."""
+    found = {STAGES[node["stage"]]: node["stage"] for node in trace["nodes"] if node.get("stage") in STAGES}
+    looks = [Look("forward mode inside" if found[stage] == "jvp" else STAGE_NAMES[stage], stage) for stage in sorted(found)]
+    dangling = [Look("dangling", 0, True)] if any(node.get("dangling") for node in trace["nodes"]) else []
+    return ([Look(STAGE_NAMES[0], 0)] if looks else []) + looks + dangling
 
 
 def matrix_of(trace: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
@@ -133,12 +145,14 @@ def matrix_height(trace: Mapping[str, Any]) -> float:
     return 0.0 if names is None else MATRIX_ROW * (len(names[0]) + 1) + 18
 
 
-def _legend(stages: Sequence[int], y: float) -> list[str]:
-    """What the colours and dashes of further derivatives mean."""
+def _legend(looks: Sequence[Look], y: float) -> list[str]:
+    """What the colours, dashes and hatching of the graph mean."""
     out, x = [], MARGIN
-    for stage in stages:
-        box = f'<rect x="{x:g}" y="{y - 10:g}" width="22" height="12" rx="3" class="card c{stage}" stroke-width="1.6"{STAGE_DASH[stage]}/>'
-        name = STAGE_NAMES[stage]
+    for name, stage, slanted in looks:
+        kind = f"card c{stage}" if stage else "card"
+        box = f'<rect x="{x:g}" y="{y - 10:g}" width="22" height="12" rx="3" class="{kind}" stroke-width="1.6"{STAGE_DASH[stage]}/>'
+        if slanted:
+            box += f'<path d="M{x + 2:g} {y + 2:g}l10 -12M{x + 10:g} {y + 2:g}l10 -12" class="wire" stroke-width="1.2"/>'
         out.append(f'{box}<text x="{x + 28:g}" y="{y:g}" class="soft" font-size="12">{name}</text>')
         x += 46 + 7 * len(name)
     return out
@@ -157,7 +171,7 @@ def _matrix(trace: Mapping[str, Any], entries: Mapping[tuple[int, int], Any], st
     ]
     for i, name in enumerate(rows):
         y = MATRIX_ROW * (i + 2)
-        cells.append(f'<text x="0" y="{y:g}" class="math soft">{escape(name)}</text>')
+        cells.append(f'<text x="0" y="{y:g}" class="math soft">∂{escape(name)}</text>')
         for j in range(len(columns)):
             x, known = MATRIX_CELL * (j + 1), entries.get((i, j))
             fill = "tv sv" if (i, j) in new else "card"
@@ -191,7 +205,9 @@ def _style() -> str:
         for stage in (1, 2, 3):
             out += f".b{stage}{{stroke:{colour[f'b{stage}']}}}.p{stage}{{fill:{colour[f'b{stage}']}}}"
             out += f".c{stage}{{fill:{colour[f'b{stage}-tint']};stroke:{colour[f'b{stage}']}}}"
-        out += f".pill{{fill:{colour['surface']}}}.pile{{fill:{colour['sunken']};stroke:{colour['ink']}}}"
+        out += (
+            f".halo{{stroke:{colour['surface']}}}.pill{{fill:{colour['surface']}}}.pile{{fill:{colour['sunken']};stroke:{colour['ink']}}}"
+        )
         out += f".kept{{fill:{colour['ink']};stroke:{colour['ink']}}}.gone{{fill:none;stroke:{colour['ink']}}}"
         for level in range(len(LEVELS)):
             end = colour["minus"] if level < 8 else colour["plus"]
@@ -262,12 +278,21 @@ def _shapes(trace: Mapping[str, Any]) -> list[str]:
     shape = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
     at: dict[tuple[float, float], str] = {}
     for edge in trace["edges"]:
-        x, y = trace["layout"]["edges"][edge["id"]]["points"][0]
+        x, y = note_place(trace["layout"]["edges"][edge["id"]]["points"])
         if edge.get("broadcast"):
             at.setdefault((x, y), f"{shape_label(shape[edge['src']])} ⇒ {shape_label(shape[edge['dst']])}")
         elif shape[edge["src"]]:
             at.setdefault((x, y), shape_label(shape[edge["src"]]))
-    return [f'<text x="{x + 7:g}" y="{y - 5:g}" class="soft value" font-size="10.5">{text}</text>' for (x, y), text in at.items()]
+    halo = 'paint-order="stroke" stroke-width="3"'
+    return [
+        f'<text x="{x:g}" y="{y:g}" class="soft value halo" {halo} style="font-size:10.5px">{text}</text>' for (x, y), text in at.items()
+    ]
+
+
+def note_place(points: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Where the shape stands that travels along an edge: at its beginning, on the side that the line bends away from."""
+    (x, y), after = points[0], points[1]
+    return x + 7, y + 13 if after[1] < y - 1 else y - 5
 
 
 def hatching(wide: float, high: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
@@ -372,6 +397,8 @@ def _tspans(pieces: Sequence[Run]) -> str:
     for run in pieces:
         move = f' dy="{(level - run.level) * 4.5:g}"' if run.level != level else ""
         style = (' font-style="italic"' if run.italic else "") + (' font-size="0.72em"' if run.level else "")
-        out.append(f"<tspan{move}{style}>{escape(run.text)}</tspan>")
+        if OVERLINE in run.text:  # one line instead of a piece over each letter, which fonts set at various heights
+            style += ' text-decoration="overline"'
+        out.append(f"<tspan{move}{style}>{escape(run.text.replace(OVERLINE, ''))}</tspan>")
         level = run.level
     return "".join(out)

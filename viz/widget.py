@@ -1,17 +1,17 @@
 """The stepper as a live widget: JupyterLab, Notebook 7, and every host that speaks the anywidget protocol.
 
-After reading this file you know how little a widget adds: the Trace and the current step are shared with Python, so a cell can set
-``stepper.step = 12`` or link two steppers, and read where the reader stands. Everything else happens in the stepper's module, which steps
-on without a kernel too.
+After reading this file you know how little a widget adds: the current step is shared with Python, so a cell can set ``stepper.step = 12``
+or link two steppers, and read where the reader stands. The Trace goes to the page once, compressed as large pages hold it: the tenth part
+or less. Everything else happens in the stepper's module, which steps on without a kernel too.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from viz.bundle import script, stylesheet
+from viz.bundle import compact, script, stylesheet
 from viz.layout import with_layout
-from viz.page import Frame, options_of, text_table
+from viz.page import Frame, embed, options_of, packed, text_table
 from viz.reading import check
 from viz.scale import TooLarge, as_text, overview, too_large
 
@@ -34,6 +34,7 @@ class Stepper(anywidget.AnyWidget):
 
     Attributes:
         trace: the document shown. Assigning another one shows that, from its start.
+        packed: the same in the form in which the page gets it; made anew with it.
         step: the number of steps done; changes when the reader moves, and moves the reader when assigned.
         answers: what the reader answered in predict mode, a list of ``{"step", "node", "column", "answer", "correct"}`` (step: index of
             the Trace's step, from 0; of an array also ``"asked"``: ``"shape"``, or an element's index). The grader reads it.
@@ -45,10 +46,11 @@ class Stepper(anywidget.AnyWidget):
         ValueError: an unknown view or language; :class:`viz.scale.TooLarge` for a graph beyond full detail.
     """
 
-    _esm = script()
-    _css = stylesheet()
+    _esm = compact(script())
+    _css = compact(stylesheet())
 
-    trace = traitlets.Dict().tag(sync=True)
+    trace = traitlets.Dict()
+    packed = traitlets.Bytes(read_only=True).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     lang = traitlets.Unicode("en").tag(sync=True)
     views = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -75,6 +77,7 @@ class Stepper(anywidget.AnyWidget):
 
     @traitlets.observe("trace")
     def _changed(self, change: Any) -> None:
+        self.set_trait("packed", packed(embed(change["new"])))
         self._from_the_start(change)
 
     def _from_the_start(self, change: Any) -> None:

@@ -1,9 +1,11 @@
 """`minigrad animate`: a formula's differentiation as a film for a slide, a page to step through, or a strip for paper."""
 
+import sys
+
 from minigrad import expression
 from minigrad.cli import complain
 from minigrad.cli.target import UsageError
-from minigrad.cli.trace import ComputationError, compute, dashes, ending, formula_parser, page_options, save
+from minigrad.cli.trace import ComputationError, compute, dashes, ending, formula_parser, group_options, page_options, save
 
 FORMATS = ("webp", "gif", "html", "pdf")
 
@@ -36,12 +38,15 @@ def main(argv: list[str]) -> int:
                 f"{options.output!r} has no ending that names a film; the endings are {known} (minigrad trace writes one frame)"
             )
         if form == "html":
+            group_options(options, form)
             if options.steps or options.size:
                 raise UsageError("an .html page holds all steps and fits its window, so --steps and --size have no meaning for it")
             return save(compute(options), options.output, **page_options(options, form))
         page_options(options, form)
-        more = {"steps": options.steps or "all", "size": options.size, "fps": options.fps, "dark": options.dark}
-        return save(compute(options), options.output, progress=False if options.quiet else None, **more)
+        more = {"steps": "all" if options.steps is None else options.steps, "size": options.size, "fps": options.fps, "dark": options.dark}
+        more |= group_options(options, form)
+        progress = None if sys.stderr.isatty() and not options.quiet else False  # a bar is for a terminal, not for a log
+        return save(compute(options), options.output, progress=progress, **more)
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
         return 2

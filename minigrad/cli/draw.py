@@ -20,6 +20,7 @@ What to draw is a formula, or FILE.py:NAME: a function of tensors, or a module, 
 examples:
   minigrad draw "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 -o graph.svg
   minigrad draw mine.py:f "x=[1, 2, 3]" -o graph.svg
+  minigrad draw mine.py:model "x=[1, 2, 3]" -o layers.svg --groups closed
 """
 
 
@@ -34,6 +35,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("formula", metavar="FORMULA", help="a formula, or FILE.py:NAME")
     parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write; the ending is the format")
+    parser.add_argument(
+        "--groups",
+        choices=("open", "closed"),
+        help="of a module: every operation (open, the default), or its layers as boxes (closed)",
+    )
     options = parser.parse_intermixed_args(dashes(argv))
     try:
         form = ending(options.output) if options.output else "dot"
@@ -63,10 +69,16 @@ def main(argv: list[str]) -> int:
 def _drawing(options: argparse.Namespace) -> Any:
     formula = target(options.formula)
     inputs = [x.requires_grad_() for x in arguments(formula, options.values)]
+    module = getattr(formula, "function", None)
+    layered = hasattr(module, "named_parameters")
+    if options.groups and not layered:
+        raise UsageError(f"--groups is for modules, and {formula.source} is none")
     try:
         draw = import_module("viz.draw")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if options.groups == "closed":
+                return draw.draw_graph(module, *inputs)
             result = formula(*inputs)
         if not hasattr(result, "requires_grad"):
             raise UsageError(f"{formula.source} gives a {type(result).__name__}; only what returns a tensor has a graph to draw")

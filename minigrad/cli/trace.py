@@ -22,6 +22,7 @@ FORMATS = ("text", "json", "html", "svg")
 PICTURES = ("png", "pdf", "webp", "gif")
 """Endings of files that are not text: written by viz.save, never to a terminal."""
 MODES = ("primal", "forward", "reverse", "both")
+GROUPS = ("auto", "open", "closed")
 MAX_VALUE_CHARACTERS = 100_000
 
 _LOGARITHM = "a logarithm is defined for numbers greater than 0"
@@ -67,9 +68,10 @@ def main(argv: list[str]) -> int:
     try:
         if options.format is None and ending(options.output) in PICTURES:
             page_options(options, ending(options.output))
-            return save(compute(options), options.output)
+            return save(compute(options), options.output, **group_options(options, ending(options.output)))
         format = _format(options)
-        text = _render(compute(options), format, page_options(options, format))
+        more = page_options(options, format) | group_options(options, format)
+        text = _render(compute(options), format, more)
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
         return 2
@@ -126,7 +128,24 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
         help="further views that are open in an .html page, with commas between: predict, story, algorithm, orders, jacobian, cut, memory, "
         "arrays",
     )
+    parser.add_argument(
+        "--groups",
+        choices=GROUPS,
+        help="in a picture: modules, and stretches of a large graph, as single boxes where a page shows them so at first (auto, the "
+        "default), open: every operation, closed: the fewest boxes",
+    )
     return parser
+
+
+def group_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
+    """--groups, which is for pictures and films alone. Raises UsageError for another format."""
+    if options.groups is None:
+        return {}
+    if form in ("text", "txt", "json"):
+        raise UsageError("--groups is for pictures: give an output that ends in .svg, .png, .pdf, .webp or .gif")
+    if form == "html":
+        raise UsageError("--groups is for pictures; in a page the reader opens and closes the boxes")
+    return {"groups": options.groups}
 
 
 def page_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
@@ -172,9 +191,14 @@ def save(trace: dict[str, Any], output: str, **options: Any) -> int:
 
 def _format(options: argparse.Namespace) -> str:
     found = ending(options.output)
-    if options.format is None and found in ("docx", "doc", "odt", "pptx", "xlsx", "tex", "md", "jpg", "jpeg", "mp4", "webm", "mov", "avi"):
+    if options.format is None and found not in ("", "htm", "txt", "text", *FORMATS):
         known = ", ".join(f".{name}" for name in (*FORMATS[1:], *PICTURES, "txt"))
-        raise UsageError(f"there is no format .{found}; the endings are {known}")
+        raise UsageError(f"there is no format .{found}; the endings are {known}; with --format any name will do")
+    if options.format is not None and found in PICTURES:
+        raise UsageError(
+            f"--format {options.format} and the ending .{found} of {options.output} disagree; leave out --format for a picture"
+        )
+    found = "html" if found == "htm" else found
     return str(options.format or (found if found in FORMATS else "text"))
 
 

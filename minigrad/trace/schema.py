@@ -190,7 +190,7 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         written.update((cell[0], cell[1]) for cell in step["writes"])
         ever.update(cell[1] for cell in step["writes"])
         _entries(step, where, trace)
-        for key in ("add", "free", "holds", "keep", "uses"):
+        for key in ("add", "drops", "free", "holds", "keep", "uses"):
             _need(
                 _list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])), f"{where}.{key}", "must be a list of node ids"
             )

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from ..data.loader import DataLoader
 from . import file, parts
 from .file import CheckpointError
-from .progress import Bar, watched
+from .progress import Bar, stream, watched
 
 
 class epochs:
@@ -170,7 +169,7 @@ class epochs:
         self.done, self.stopped = done, stopped
         if watched() if self.show is None else self.show:
             end = " The run was stopped there." if stopped else ""
-            print(f"{self.path}: {done} of {self.count} epochs are done already.{end}", file=sys.stderr)
+            print(f"{self.path}: {done} of {self.count} epochs are done already.{end}", file=stream())
 
 
 def _path(save: str | os.PathLike[str] | None) -> Path | None:

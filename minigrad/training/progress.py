@@ -1,13 +1,18 @@
-"""A bar that shows how far a loop is: tqdm's, on a terminal and in a notebook. Without tqdm there are plain lines instead, and a hint."""
+"""A bar that shows how far a loop is: tqdm's, on a terminal and in a notebook. Without tqdm there are plain lines instead, and a hint.
+
+A script's bar goes to standard error, so that its output can be kept in a file. Notebooks colour standard error as if something had gone
+wrong; there the bar is a widget, or, without ipywidgets, text on standard output.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sized
 from importlib import import_module
 from importlib.util import find_spec
 from time import monotonic
-from typing import Any
+from typing import Any, TextIO
 
 PAUSE = 10.0
 """Seconds between two plain lines."""
@@ -37,9 +42,7 @@ class Bar:
     def __init__(self, total: int | None, done: int, unit: str, label: str, show: bool | None) -> None:
         self.total, self.done, self.unit, self.label, self.text = total, done, unit, label, ""
         wanted = watched() if show is None else show
-        self._tqdm = (
-            import_module("tqdm.auto").tqdm(total=total, initial=done, unit=unit, desc=label or None) if wanted and has_tqdm() else None
-        )
+        self._tqdm = _tqdm(total=total, initial=done, unit=unit, desc=label or None) if wanted and has_tqdm() else None
         self._plain = wanted and self._tqdm is None
         self._started = self._told = monotonic()
         self._began_at = done
@@ -76,7 +79,16 @@ class Bar:
             self._tqdm.close()
 
     def _say(self, text: str) -> None:
-        print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
+        print(f"{self.label}: {text}" if self.label else text, file=stream(), flush=True)
+
+
+def _tqdm(**options: Any) -> Any:
+    """tqdm's bar, in the form that fits here."""
+    if not in_notebook():
+        return import_module("tqdm").tqdm(**options)
+    if find_spec("ipywidgets") is not None and not runs_for_a_page():
+        return import_module("tqdm.auto").tqdm(**options)
+    return import_module("tqdm").tqdm(file=sys.stdout, **options)
 
 
 def has_tqdm() -> bool:
@@ -84,9 +96,21 @@ def has_tqdm() -> bool:
     return find_spec("tqdm") is not None
 
 
+def stream() -> TextIO:
+    """Where words about the progress go: standard error, but in a notebook standard output."""
+    return sys.stdout if in_notebook() else sys.stderr
+
+
 def watched() -> bool:
-    """Whether somebody can watch a bar: standard error is a terminal, or this is a notebook."""
-    return in_notebook() or bool(getattr(sys.stderr, "isatty", lambda: False)())
+    """Whether somebody can watch a bar: standard error is a terminal, or this is a notebook that does not run for a page."""
+    if in_notebook():
+        return not runs_for_a_page()
+    return bool(getattr(sys.stderr, "isatty", lambda: False)())
+
+
+def runs_for_a_page() -> bool:
+    """Whether MINIGRAD_STATIC says that what comes out is read later and without a kernel, as on the site of the lessons."""
+    return bool(os.environ.get("MINIGRAD_STATIC"))
 
 
 def in_notebook() -> bool:

@@ -3,7 +3,8 @@
 After reading this file you know what checkpointing looks like from outside. At the end of the checkpointed function's first run the values
 that its operations had kept are let go: a step "free" that names them all. When the reverse pass first needs one of them the function runs
 again: each operation is a step "primal" about the node that it was the first time, which keeps its values from then on ("keep"), until the
-rule that needs them has read them ("free" on that contribution).
+rule that needs them has read them ("free" on that contribution). What a checkpoint holds to begin from again ("holds") lives as long as the
+engine's region does; the step after which that is gone says so ("drops").
 
 The second run is the engine's own; the operations of both runs are told apart by their order, which a checkpoint demands to be the same.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from ..autograd.checkpoint import AGAIN, FIRST
 from ..nodes import OpNode
@@ -25,18 +27,23 @@ class Checkpoints:
     Args:
         nodes: the Trace's list of nodes, which grows; by_id: the same by id. place_of: the engine's node for an operation's name, or None.
         computed: writes a step for a node that is computed again; takes its name, the result and whether it keeps values again.
-        let_go: writes a step for nodes that let their values go as a region ends; also
-            takes the arguments that the region holds instead, to begin from again.
+        let_go: writes a step for nodes that let their values go as a region ends; takes their names, all the region's names, the arguments
+            that the region holds instead, and names of tensors that only the second run knows; returns the names that are held.
+
+    A region is only referred to weakly: it is to die, and be seen to die, when the engine lets it go.
     """
 
     def __init__(
         self, nodes: list[dict[str, Any]], by_id: dict[str, dict[str, Any]], place_of: Callable[[str], Any], computed: Any, let_go: Any
     ) -> None:
         self._nodes, self._by_id, self._place_of, self._computed, self._let_go = nodes, by_id, place_of, computed, let_go
-        self._regions: dict[int, tuple[Any, list[str]]] = {}  # by id: the region itself, and its operations' nodes in order
+        self._regions: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # each region's operations' nodes, in order
         self._running: list[list[str]] = []  # of each region under way in the reverse pass, the nodes that are still to come
         self._inner: list[tuple[Event, int, list[str]]] = []
-        self._values: dict[tuple[int, int], Any] = {}
+        self._values: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()  # what a further run has brought back, until it is used
+        self._again: list[tuple[Any, str]] = []  # results of the further runs under way: the array, and its node
+        self._holding: dict[Any, list[str]] = {}  # by weak reference to a region that lives: what it holds
+        self._dropped: list[str] = []
         self.away: set[str] = set()
         self.back: set[str] = set()
 
@@ -44,8 +51,7 @@ class Checkpoints:
         """A region begins."""
         about = event.params.get("about")
         if event.params["name"] == AGAIN and reversing:
-            known = self._regions.get(id(about))
-            self._running.append([] if known is None else list(known[1]))
+            self._running.append(list(self._regions.get(about, ())))
         elif event.params["name"] == FIRST:
             self._inner.append((event, len(self._nodes), []))
 
@@ -55,19 +61,29 @@ class Checkpoints:
         if event.params["name"] == AGAIN and reversing:
             if self._running:
                 self._running.pop()
+            if not self._running:
+                self._again.clear()
             if event.error is None:
-                for index, node in enumerate(about.nodes):
-                    self._values[id(about), index] = (about, node.versions[0] if node.saved is None else node.saved)
+                self._values[about] = {i: n.versions[0] if n.saved is None else n.saved for i, n in enumerate(about.nodes)}
         elif event.params["name"] == FIRST and self._inner and self._inner[-1][0] is event:
             _, start, seen = self._inner.pop()
             names = seen if reversing else [n["id"] for n in self._nodes[start:] if "op" in n]
-            self._regions[id(about)] = (about, names)
+            self._regions[about] = names
             gone = [n for n in names if n not in self.away or n in self.back]
             gone = [n for n in gone if self._keeps(n) and (reversing or self._place_of(n).saved is None)]
-            if gone:
+            if names and about.nodes:
                 self.away.update(gone)
                 self.back.difference_update(gone)
-                self._let_go(gone, [] if reversing else about.leaves)
+                self._holding[ref(about, self._died)] = self._let_go(gone, names, about.leaves, self._again)
+
+    def _died(self, region: Any) -> None:
+        """The engine has let a region go, and with it what it held."""
+        self._dropped += self._holding.pop(region)
+
+    def dropped(self) -> list[str]:
+        """What regions held that have died since the last call; once for each region that held it."""
+        found, self._dropped = self._dropped, []
+        return found
 
     def forward(self, event: Event) -> None:
         """An operation has run during the reverse pass: a step, if it belongs to a region that is computed again."""
@@ -83,6 +99,7 @@ class Checkpoints:
                 return
             name = waiting[at]
             del waiting[: at + 1]
+            self._again.append((result.array, name))
             for _, _, seen in self._inner:
                 seen.append(name)
             keeps = name in self.away and self._keeps(name)
@@ -99,7 +116,7 @@ class Checkpoints:
         """The values of a node that a second run has brought back are in their place inside, without a third run."""
         found: Any = node.versions[0] if isinstance(node, OpNode) and node.saved is None and node.versions else None
         while _is_place(found):  # a checkpoint inside another one: the inner region's second run holds the values
-            found = self._values.get((id(found.region), found.number), (None, None))[1]
+            found = self._values.get(found.region, {}).pop(found.number, None)
         if found is None:
             yield
             return

@@ -538,13 +538,26 @@ class Recorder:
             node.release()
             if node.saved is None:
                 self.steps[-1].setdefault("free", []).extend(held)
+        elif isinstance(node, OpNode) and node.versions:  # inside a checkpoint: with its last node goes what that holds
+            node.release()
+        self._drop()
 
-    def _ended(self, names: list[str], arguments: list[Any]) -> None:
-        """A checkpoint's end: what its operations kept is let go; the arguments are held, to compute it again from."""
-        holds = list(dict.fromkeys(name for a in arguments if isinstance(a, Tensor) and (name := self._found(a)) is not None))
-        said = f"The checkpoint ends: what {', '.join(names)} kept for the reverse pass is let go, to be computed again"
-        said += f" from {', '.join(holds)}." if holds else "."
-        self._step("free", names[-1], [], [], [], [], said, free=names, **({"holds": holds} if holds else {}))
+    def _drop(self) -> None:
+        """The last step says what checkpoints held until here."""
+        if dropped := self._checkpoints.dropped():
+            self.steps[-1].setdefault("drops", []).extend(dropped)
+
+    def _ended(self, names: list[str], region: list[str], arguments: list[Any], again: list[tuple[Any, str]]) -> list[str]:
+        """A checkpoint's end: what its operations kept is let go; the arguments are held, to compute it again from. Returns their names."""
+        held = [a for a in arguments if isinstance(a, Tensor)]
+        known = [self._found(a) or next((name for array, name in again if array is a.array), None) for a in held]
+        holds = [name for name in dict.fromkeys(known) if name is not None]
+        said = f"what {', '.join(names)} kept for the reverse pass is let go, to be" if names else f"{', '.join(region)} can be"
+        said = f"The checkpoint ends: {said} computed again" + (f" from {', '.join(holds)}." if holds else ".")
+        more = ({"free": names} if names else {}) | ({"holds": holds} if holds else {})
+        self._step("free", region[-1], [], [], [], [], said, **more)
+        self._drop()
+        return holds
 
     def _computed_again(self, name: str, result: Tensor, keeps: bool) -> None:
         """An operation inside a checkpoint runs once more, on the way back."""

@@ -166,7 +166,7 @@ def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tok
         inner += [*([op(",")] if i else []), token]
     for key, given in params.items():
         if key in ("axes", "axis", "shape") and given not in (None, ()):
-            inner += [op(","), {"t": "text", "text": f"{key} {_plain(given)}"}]
+            inner += [op(","), {"t": "text", "text": f"{key} {_plain(given) if key == 'shape' else _listed(given)}"}]
     if len(inner) == 1 and inner[0]["t"] == "sym":
         return [{"t": "fn", "text": prim.symbol}, *inner]
     return [{"t": "fn", "text": prim.symbol}, op("("), *inner, op(")")]
@@ -187,6 +187,10 @@ def _index(part: Any) -> str:
 
 def _plain(given: Any) -> str:
     return "×".join(map(str, given)) if isinstance(given, tuple) else str(given)
+
+
+def _listed(given: Any) -> str:
+    return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
 
 
 def _held(token: Token) -> Tokens:

@@ -72,9 +72,17 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):  # noqa: 
             assert f"Computed again, and kept once more: {step['keep'][0]}." in said
         if step["phase"] == "free":
             assert "at the checkpoint's end" in said and "in 1 values" in said, "the checkpoint holds its argument alone"
+        if "drops" in step:
+            assert (
+                step["drops"] == ["x"] and "holds no longer: x." in said and said.startswith("Kept for the reverse pass: 0 B in 0 values")
+            )
         hollow = viewer.locator(".mg-node.mg-freed").evaluate_all("all => all.map(e => e.dataset.node)")
         assert set(hollow) == freed
-    assert again == 3 and lens.get_by_role("status").inner_text().startswith("Kept for the reverse pass: 8 B in 1 values")
+    assert again == 3 and [k for k, s in enumerate(trace["steps"], 1) if "drops" in s] == [len(trace["steps"])]
+    to(viewer, len(trace["steps"]) - 1)
+    assert lens.get_by_role("status").inner_text().startswith("Kept for the reverse pass: 8 B in 1 values"), (
+        "v1 keeps what the checkpoint holds"
+    )
 
 
 def test_page_and_still_show_the_same_boxes(show):  # noqa: F811

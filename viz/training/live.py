@@ -7,7 +7,8 @@
 
 After reading this file you know why this costs little: a call of `log` appends numbers to lists and looks at the clock; only when a quarter
 of a second has passed is anything sent to the page, and then at most 600 points of each curve and the newest snapshot. Sending and taking
-snapshots look at their own cost: neither may take more than a twentieth of the training's time, however short its epochs are.
+snapshots look at their own cost: after either, the training goes on alone for at least 33 times as long (`share`), however short its
+epochs are. So each takes 3 % of the time at most, and what it leaves out lies evenly over the training.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ from types import TracebackType
 from typing import Any
 
 from minigrad.nn import Module
-from viz.hosting import kernel_runs
+from viz.hosting import kernel_runs, runs_for_a_page
 from viz.page import options_of
 from viz.training.history import History
+from viz.training.page import iframe
 
 INTERVAL = 0.25
 """Seconds between two updates of the page."""
-SHARE = 0.05
-"""Of the time that has passed, at most so much goes into snapshots, and as much into sending."""
-SURE = 20
-"""So many snapshots are taken whatever they cost."""
+SHARE = 0.03
+"""Of the training's time, at most so much goes into snapshots, and as much into sending."""
 MOST = 600
 """Points of a curve that are sent while training runs; at the end come all."""
 
@@ -39,12 +39,13 @@ class Live:
         title: of a new history.
         model, points, labels, example: given a model, a snapshot is taken every ``every`` epochs; see :meth:`History.snapshot`.
         every: epochs between snapshots, 1 or more. A snapshot runs the model on a grid of 48 × 48 points and counts its parameters: a few
-            milliseconds for a small network. Where epochs are as short as that, some are left out, see ``share``.
-        share: the part of the training's time that snapshots may take, beyond the first 20, which are always taken, as is the last; None:
-            all are taken.
+            milliseconds for a small network. Where epochs are as short as that, many are left out, see ``share``.
+        share: how much longer snapshots may make the training: 0.03 is 3 %. The first and the last state are kept whatever they cost.
+            None: a snapshot every ``every`` epochs, however much that slows the training.
         interval: seconds between updates of the page, at least; longer where an update itself takes long.
         lang: language of the interface, "en" or "zh".
-        show: whether to show anything; by default in a notebook's kernel only.
+        show: whether to show anything; by default in a notebook's kernel only. Where nothing can change any more once the cell has run (the
+            notebook runs for a page, or anywidget is not installed) the page stands there at the end, in a frame.
     """
 
     def __init__(
@@ -74,26 +75,23 @@ class Live:
         self.interval, self.share, self.lang = interval, share, lang
         self.epoch = 0
         self.widget: Any = None
-        self._sent = float("-inf")
-        self._began, self._spent, self._sending = perf_counter(), 0.0, 0.0
-        if kernel_runs() if show is None else show:
+        self._sent, self._sending = float("-inf"), 0.0  # when the page was last told, and how long that took
+        self._again = float("-inf")  # when a snapshot may be taken again
+        self._at_the_end = runs_for_a_page() and show is not False
+        if not self._at_the_end and (kernel_runs() if show is None else show):
             self._show()
 
     def log(self, epoch: float | None = None, **measures: Any) -> None:
         """Record the measures of an epoch; without ``epoch`` they count 1, 2, 3 … Raises ValueError for what is no single number."""
         self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]
         self.history.log(self.epoch, **measures)
-        if self.model is not None and (self.epoch % self.every == 0 or not self.history.snapshots) and self._affordable():
+        due = self.model is not None and (self.epoch % self.every == 0 or not self.history.snapshots)
+        if due and (self.share is None or perf_counter() >= self._again):
             self.snapshot()
         if self.widget is not None and perf_counter() - self._sent >= max(self.interval, self._sending / SHARE):
             start = perf_counter()
             self._send(self.history.to_dict(most=MOST, last=1))
             self._sending = perf_counter() - start
-
-    def _affordable(self) -> bool:
-        """Whether one more snapshot leaves the training its time."""
-        few = len(self.history.snapshots) < SURE
-        return few or self.share is None or self._spent <= self.share * (perf_counter() - self._began)
 
     def snapshot(self) -> None:
         """Take a snapshot now. Raises ValueError if there is no model."""
@@ -101,7 +99,8 @@ class Live:
             raise ValueError("Live.snapshot: give Live the model: Live(model=model)")
         start = perf_counter()
         self.history.snapshot(self.epoch, self.model, points=self.points, labels=self.labels, example=self.example)
-        self._spent += perf_counter() - start
+        now = perf_counter()
+        self._again = now + (now - start) / (self.share or 1)
 
     def close(self) -> None:
         """Show the complete history; the page's scrubber then reaches every snapshot."""
@@ -109,6 +108,9 @@ class Live:
             self.snapshot()
         if self.widget is not None:
             self._send(self.history.to_dict(), running=False)
+        if self._at_the_end and self.history.measures:
+            self._at_the_end = False
+            _display(iframe(self.history, self.lang))
 
     def _send(self, document: dict[str, Any], running: bool = True) -> None:
         self.widget.send_history(document, running)
@@ -116,14 +118,13 @@ class Live:
 
     def _show(self) -> None:
         try:
-            from IPython.display import display
-
             from viz.training.widget import TrainingView
         except ModuleNotFoundError:
+            self._at_the_end = kernel_runs()
             return
         self.widget = TrainingView(self.history, lang=self.lang)
         self.widget.running = True
-        display(self.widget)
+        _display(self.widget)
 
     def __enter__(self) -> Live:
         return self
@@ -134,3 +135,9 @@ class Live:
     def __call__(self, epoch: float | None = None, **measures: Any) -> None:
         """The same as `log`: a Live is a callback."""
         self.log(epoch, **measures)
+
+
+def _display(shown: Any) -> None:
+    from IPython.display import display
+
+    display(shown)

@@ -26,9 +26,9 @@ export function curve(points) {
 const STAGES = { backward: 1, "first backward": 1, jvp: 2, "second backward": 2, "third backward": 3 };
 export const stageOf = (item) => STAGES[item.stage] ?? 0;
 
-// note: the shape that travels along the wire, where it is an array's.
+// note: the shape that travels along the wire, where it is an array's; on the side that the wire bends away from.
 export function drawWire(points, stage = 0, note = "") {
-  const [x0, y0] = points[0], [x1, y1] = points.at(-1), before = points.at(-2);
+  const [x0, y0] = points[0], [x1, y1] = points.at(-1), before = points.at(-2), yn = points[1][1];
   const line = s("path", { class: "mg-wire" }), tip = s("path", { class: "mg-tip" });
   const ways = {
     forward: [curve([...points.slice(0, -1), [x1 - HEAD_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
@@ -39,8 +39,8 @@ export function drawWire(points, stage = 0, note = "") {
     tip.setAttribute("d", ways[way][1]);
   }
   point("forward");
-  const text = note && s("text", { x: x0 + 7, y: y0 - 5, class: "mg-shape", "aria-hidden": "true" }, note);
-  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip, text), middle: [(before[0] + x1) / 2, (before[1] + y1) / 2], point };
+  const text = note && s("text", { x: x0 + 7, y: yn < y0 - 1 ? y0 + 13 : y0 - 5, class: "mg-shape", "aria-hidden": "true" }, note);
+  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip, text), middle: [(before[0] + x1) / 2, (before[1] + y1) / 2], cut: [x0 + 6, y0], point }; // cut: its beginning, away from the label in the middle
 }
 
 // What a wire says of the array that it carries; where one value serves many places, both shapes.

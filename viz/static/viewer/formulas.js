@@ -6,13 +6,14 @@ import { shapeText } from "./arrays.js";
 import { short } from "./numbers.js";
 
 const ACCENT = { dot: "˙", bar: "¯" }, COMBINING = { dot: "\u0307", bar: "\u0304" };
+const spans = (label) => label.accent === "bar" && Array.from(String(label.base ?? "")).length > 1; // a bar over one letter of phi would read p̄·h·i
 const ACCENT_COLUMN = { dot: "d", bar: "g" };
 const RELATION = new Set(["=", "+=", "→", "≈", "←"]), SPACED = new Set([..."+−·/×@=→←≈<>≤≥≠", "+="]);
 
 function symbol(token, colour = true) {
   const column = ACCENT_COLUMN[token.accent]; // plain symbols in ink: colour means a tangent or an adjoint
-  const base = m("mi", null, String(token.base ?? ""));
-  const body = ACCENT[token.accent] ? m("mover", { accent: "true" }, base, m("mo", { stretchy: "false" }, ACCENT[token.accent])) : base;
+  const base = m("mi", { class: spans(token) ? "mg-overline" : null }, String(token.base ?? ""));
+  const body = ACCENT[token.accent] && !spans(token) ? m("mover", { accent: "true" }, base, m("mo", { stretchy: "false" }, ACCENT[token.accent])) : base;
   const small = (text) => m(/^[\d,]+$/.test(text) ? "mn" : "mi", null, String(text));
   const attributes = { class: colour && column ? `mg-c-${column}` : null, "data-node": token.node };
   if (token.sub && token.sup) return m("msubsup", attributes, body, small(token.sub), small(token.sup));
@@ -50,6 +51,8 @@ function tokenMath(token, i = 0, all = []) {
 }
 
 const isRelation = (t) => t.t === "op" && RELATION.has(t.text);
+const BEFORE_SIGN = new Set([..."=(,·/×@→←+−", "+="]);
+const isSign = (i, all) => all[i].text === "−" && (i === 0 || (all[i - 1].t === "op" && BEFORE_SIGN.has(all[i - 1].text))); // −x, not a − x
 const isAfter = (t) => t.t === "op" && t.text === "→"; // what follows is the running sum: before + part = after
 export const math = (tokens) => m("math", null, tokenRow(tokens));
 
@@ -71,7 +74,7 @@ function runs(tokens) {
     switch (t.t) {
       case "sym": return symbolRuns(t);
       case "num": return [{ text: short(t.value) }];
-      case "op": return [{ text: SPACED.has(t.text) ? ` ${t.text} ` : t.text === "," ? ", " : String(t.text ?? "") }];
+      case "op": return [{ text: SPACED.has(t.text) && !isSign(i, tokens) ? ` ${t.text} ` : t.text === "," ? ", " : String(t.text ?? "") }];
       case "fn": return [{ text: t.text + (takesGap(i, tokens) ? "\u2009" : "") }];
       case "frac": return [...grouped(t.num ?? []), { text: "/" }, ...grouped(t.den ?? [])];
       case "sup": return [...grouped(t.base ?? []), ...runs(t.exp ?? []).map((r) => ({ ...r, level: 1 }))];
@@ -81,7 +84,7 @@ function runs(tokens) {
   });
 }
 export const symbolRuns = (label) => [
-  { text: String(label.base ?? "").replace(/^./u, (first) => first + (COMBINING[label.accent] ?? "")), italic: true },
+  { text: String(label.base ?? "").replace(/^./u, (first) => first + ((!spans(label) && COMBINING[label.accent]) || "")), italic: true, over: spans(label) },
   ...(label.sub ? [{ text: String(label.sub), level: -1 }] : []),
   ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
 ];
@@ -108,7 +111,7 @@ export function svgRuns(pieces) {
   return pieces.map((r) => {
     const to = r.level ?? 0, dy = (level - to) * 4.5;
     level = to;
-    return s("tspan", { dy: dy || null, class: [r.italic ? "mg-i" : "", to ? "mg-small" : ""].join(" ").trim() || null }, r.text);
+    return s("tspan", { dy: dy || null, class: [r.italic ? "mg-i" : "", r.over ? "mg-overline" : "", to ? "mg-small" : ""].filter(Boolean).join(" ").trim() || null }, r.text);
   });
 }
 

@@ -19,12 +19,13 @@ export function drawGraph(trace, t, changed) {
     s("path", { d: "M0 0v8", class: "mg-hatch-line" }));
   const svg = s("svg", { class: "mg-svg", role: "group", "aria-label": t("graph") }, s("defs", null, hatch), under, over, labels);
   const scroll = h("div", { class: "mg-scroll mg-graph" }, svg);
+  const strip = s("svg", { class: "mg-strip-of", "aria-hidden": "true", preserveAspectRatio: "none" }), part = s("rect", { class: "mg-strip-seen", y: 0 });
   const opened = h("div", { class: "mg-opened", role: "group", "aria-label": t("groups") });
-  const swatch = (kind) => s("svg", { viewBox: "0 0 22 14", class: `mg-swatch mg-swatch-${kind}`, "aria-hidden": "true" },
-    s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }));
+  const swatch = (kind, ...more) => s("svg", { viewBox: "0 0 22 14", class: `mg-swatch mg-swatch-${kind}`, "aria-hidden": "true" },
+    s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }), more);
   const growing = trace.steps.some((step) => step.add?.length);
   let place = null, shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
-  let zoom = 1, byReader = false, marked = [], lit = [];
+  let zoom = 1, byReader = false, marked = [], lit = [], tiny = new Map(), tinyNow = null;
 
   // ---- what is on view: all nodes, or boxes for the groups that are closed
   function build() {
@@ -60,6 +61,9 @@ export function drawGraph(trace, t, changed) {
       over.append(card.group);
     }
     svg.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
+    strip.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
+    tiny = new Map([...cards.keys()].map((id) => [id, place.nodes[id]]).map(([id, { x, y, w, h: tall }]) => [id, s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall })]));
+    strip.replaceChildren(...tiny.values(), part);
     opened.replaceChildren(...[...open].filter((id) => ancestorsOpen(id)).map((id) => {
       const group = tree.groups.get(id), close = { type: "button", class: "mg-fold", "aria-expanded": "true", title: t("close") };
       return h("button", { ...close, onclick: () => toggle(id) }, `▾ ${group.label}`);
@@ -120,21 +124,36 @@ export function drawGraph(trace, t, changed) {
   // ---- zoom and place
   function zoomTo(to) {
     const centre = (scroll.scrollLeft + scroll.clientWidth / 2) / zoom;
-    zoom = Math.min(3, Math.max(0.15, to));
+    zoom = Math.min(3, Math.max(Math.min(0.15, whole()), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
     scroll.scrollLeft = centre * zoom - scroll.clientWidth / 2;
+    strip.classList.toggle("mg-gone", place.width * zoom <= scroll.clientWidth + 1);
+    strip.style.height = `${Math.min(48, Math.max(16, place.height * whole()))}px`;
+    showPart();
   }
+  const whole = () => (scroll.clientWidth - 2) / place.width;
+  // The strip below a graph that is wider than its box: all of it in small, and which part is seen.
+  function showPart() {
+    for (const [name, pixels] of [["x", scroll.scrollLeft], ["width", scroll.clientWidth], ["y", scroll.scrollTop], ["height", scroll.clientHeight]]) part.setAttribute(name, pixels / zoom);
+  }
+  scroll.addEventListener("scroll", showPart);
+  const bring = (event) => {
+    const { left, width } = strip.getBoundingClientRect();
+    if (event.buttons & 1) scroll.scrollLeft = ((event.clientX - left) / width) * place.width * zoom - scroll.clientWidth / 2;
+  };
+  strip.addEventListener("pointerdown", bring);
+  strip.addEventListener("pointermove", bring);
   function zoomBy(factor) {
     byReader = true;
     zoomTo(zoom * factor);
   }
-  // Legible first: shrink to the box only down to 75 %, else scroll.
-  function fit(again = false) {
-    if (again) byReader = false;
+  // Legible first: shrink to the box only down to 75 %, else scroll. The reader may ask for the whole width, and, asking again, come back.
+  function fit(asked = false) {
     if (!scroll.clientWidth) return;
-    const whole = (scroll.clientWidth - 2) / place.width;
-    zoomTo(byReader ? zoom : whole < 0.75 ? 0.9 : Math.min(1.1, whole));
+    const all = Math.min(1.1, whole()), legible = all < 0.75 ? 0.9 : all;
+    if (asked) byReader = Math.abs(zoom - all) > 0.005;
+    zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
@@ -165,6 +184,9 @@ export function drawGraph(trace, t, changed) {
 
   // ---- a step
   function update(step, state) {
+    tinyNow?.classList.remove("mg-strip-now");
+    tinyNow = (step && tiny.get(standsFor.get(step.node))) ?? null;
+    tinyNow?.classList.add("mg-strip-now");
     for (const element of marked) element.classList.remove("mg-read", "mg-write");
     for (const wire of lit) {
       wire.group.classList.remove("mg-lit");
@@ -251,12 +273,15 @@ export function drawGraph(trace, t, changed) {
   const legend = h("span", { class: "mg-legend" }, swatch("read"), t("read"), swatch("write"), t("written"));
   const word = (node) => (node.stage === "jvp" ? "stageJvp" : `stage${stageOf(node)}`);
   const stages = [...new Map(nodes.filter(stageOf).map((node) => [word(node), stageOf(node)]))].sort((a, b) => a[1] - b[1]);
-  const generations = stages.map(([name, stage]) => h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage"), t(name)));
+  const generation = (stage, name, ...more) => h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage", ...more), t(name));
+  const slants = s("path", { class: "mg-slant", d: "M4 12l8 -10M10 12l8 -10" });
+  const generations = [stages.length > 0 && generation(0, "stage0"), ...stages.map(([name, stage]) => generation(stage, name)),
+    nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants)];
   const caption = h("figcaption", null, h("span", null, t("graph")), generations, legend,
     h("div", { class: "mg-zoom" }, smaller, iconButton("fit", t, () => fit(true)), larger));
   build();
   return {
-    box: h("figure", { class: "mg-box" }, caption, bar, scroll), svg, fit, follow, update, walk, rove, toggle, zoomBy, labels,
+    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip), svg, fit, follow, update, walk, rove, toggle, zoomBy, labels,
     arrange: (wanted = columnsShown) => arrange(wanted), cards: () => cards, place: () => place, shown: () => shown, tree,
     stands: (id) => standsFor.get(id) ?? id, wire: (edge) => wires.get(edge), isGroup: (id) => Boolean(tree?.groups.has(id)),
     large: nodes.length > MANY, nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),

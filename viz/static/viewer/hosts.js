@@ -10,6 +10,9 @@ export function mount(el, document_, options = {}) {
   return (kinds[document_?.schema] ?? mountTrace)(el, document_, options);
 }
 
+// In place of what could not be read.
+export const failed = (el, error, options = {}) => failure(el, translator(options.lang), `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);
+
 // Two Traces, one below the other; moving in one moves the other to the same step. Where they part is marked in both.
 function mountPair(el, { first, second, difference, names }, options) {
   const t = translator(options.lang), places = [h("div"), h("div")], viewers = [];

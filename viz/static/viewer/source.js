@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 export function drawSource(trace, t) {
-  if (typeof trace.source?.code !== "string") return null;
+  if (typeof trace.source?.code !== "string" || !trace.source.code.trim()) return null;
   const code = trace.source.code.replace(/\n+$/, ""), lines = code.split("\n"), text = h("code"), first = trace.source.first_line ?? 1;
   const spans = new Map(trace.nodes.map((node) => [node.id, node.span]));
   // Lines count from 1; columns count characters, of which some take two places in a JavaScript string.

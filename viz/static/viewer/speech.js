@@ -16,6 +16,15 @@ export function sentence(step, t, names = (id) => id) {
   return String(step.say ?? "");
 }
 
+// Which pass a step belongs to, where a Trace holds several: "reverse mode, pass 2 of 3, with the seed 1 at v2".
+export function passText(trace, t, index) {
+  const passes = trace.passes ?? [], mode = passes[index]?.mode;
+  if (!mode) return "";
+  const same = passes.map((pass, i) => [pass, i]).filter(([pass]) => pass.mode === mode).map(([, i]) => i), k = same.indexOf(index);
+  const seeds = trace.jacobian?.[mode === "forward" ? "columns" : "rows"], at = seeds?.length === same.length ? seeds[k] : null;
+  return t(at ? "passSeeded" : "passPlain", { mode: t(mode), k: k + 1, n: same.length, at });
+}
+
 export const namesOf = (trace) => {
   const byId = new Map(trace.nodes.map((node) => [node.id, nodeName(node)]));
   return (id) => byId.get(id) ?? id;

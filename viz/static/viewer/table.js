@@ -16,7 +16,7 @@ export function drawTable(trace, t, jumpTo, graph) {
     const small = captionOf(node), kind = ["input", "const", "param", "seed"].includes(node.kind) ? t(node.kind) : String(node.op ?? "");
     const button = { type: "button", class: "mg-jump", tabindex: "-1", "aria-label": nodeName(node), title: t("press") };
     const jump = h("button", { ...button, onclick: () => jumpTo(node.id) }, math([{ t: "sym", ...labelOf(node), node: node.id }]));
-    const marks = [node.dangling && h("small", { class: "mg-tag" }, t("dangling"))];
+    const marks = [node.dangling && h("small", { class: "mg-tag", title: t("dangling") }, t("danglingShort"))];
     return h("tr", { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
       h("th", { scope: "row" }, jump, small && h("small", null, small), marks),
       h("td", { class: "mg-made" }, node.expr?.length ? math(node.expr) : kind), ...cells);

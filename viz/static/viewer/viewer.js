@@ -42,7 +42,7 @@ function show(el, trace, options, t) {
   const firstOf = new Map(); // column key -> number of its first step
   steps.forEach((step, i) => firstOf.has(columnOf(step)) || firstOf.set(columnOf(step), i + 1));
   const marks = [...new Set([0, ...firstOf.values(), n])].sort((a, b) => a - b);
-  let k = 0, timer = null, speed = 1, hovered = null, begun = false;
+  let k = 0, timer = null, speed = 1, hovered = null, begun = false, arrangedAt = 0;
 
   // What the further views may use: the clock, the graph, and a log of answers. A gate may hold the clock back (predict mode does).
   const gates = new Set(), answers = [...(options.answers ?? [])];
@@ -84,6 +84,7 @@ function show(el, trace, options, t) {
   // Graph above the table instead of beside it, where the graph is long or the table's values are wide.
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
+    arrangedAt = root.clientWidth;
     panel.reserve(root, k);
     const right = (root.clientWidth - 52) / 2.45, { width, height } = graph?.place() ?? { width: 0, height: 1 };
     main.classList.toggle("mg-wide", table.width() > Math.max(300, right) || (width > 2.6 * height && width > 1.6 * right));
@@ -165,7 +166,7 @@ function show(el, trace, options, t) {
   }
   function announce(playing) {
     controls.playing(playing);
-    panel.say.setAttribute("aria-live", playing ? "off" : "polite"); // a step a second is too much to be read aloud
+    for (const e of root.querySelectorAll("[role='status']")) e.setAttribute("aria-live", playing ? "off" : "polite"); // a step a second is too much to be read aloud
   }
   function jumpTo(id) {
     if (graph?.isGroup(id)) return graph.toggle(id);
@@ -244,7 +245,7 @@ function show(el, trace, options, t) {
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
 
-  const watcher = new ResizeObserver(arrange);
+  const watcher = new ResizeObserver(() => root.clientWidth !== arrangedAt && arrange()); // the height changes at many a step
   function destroy() {
     stop();
     watcher.disconnect();

@@ -1,8 +1,9 @@
 // The reverse-mode algorithm: its present line, the dictionary from nodes to partial adjoints, and the backward graph, growing together.
 
 import { curve } from "../cards.js";
-import { h, s } from "../dom.js";
-import { adjointHead, nodeName } from "../formulas.js";
+import { h, motion, s } from "../dom.js";
+import { adjointHead, labelOf, nodeName, svgRuns, symbolRuns } from "../formulas.js";
+import { solve } from "../layout.js";
 import { short } from "../numbers.js";
 
 const LINES = 7; // of pseudo-code; their words stand in texts.js
@@ -33,7 +34,7 @@ export const algorithmView = {
     const rows = h("tbody"), working = h("p", { class: "mg-sumup", role: "status" });
     const dictionary = h("table", { class: "mg-table mg-dictionary" }, h("caption", null, t("dictionary")),
       h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col" }, t("partials")), h("th", { scope: "col", class: "mg-num" }, t("sum")))), rows);
-    const graph = trace.layout && trace.nodes.length <= MOST_DRAWN ? backwardGraph(trace, t) : null;
+    const many = new Set(all.filter(Boolean).map((one) => one.node)).size, graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all) : null;
     const bar = (id) => adjointHead(byId.get(id), t);
     return {
       box: h("div", { class: "mg-algorithm" }, h("ol", { class: "mg-pseudo" }, lines),
@@ -58,28 +59,37 @@ export const algorithmView = {
   },
 };
 
-// The graph that the reverse sweep builds: the same places mirrored, so that it too reads from left to right.
-function backwardGraph(trace, t) {
-  const { layout, nodes, edges } = trace, mirror = (x) => layout.width - x, tall = 30, cards = new Map(), wires = new Map(), under = s("g"), over = s("g");
-  const place = (id) => layout.nodes[id], half = (id) => Math.min(60, place(id).w / 2);
-  for (const e of edges) {
-    const a = place(e.dst), b = place(e.src), x0 = mirror(a.x) + half(e.dst), x1 = mirror(b.x) - half(e.src);
-    const lanes = (layout.edges[e.id]?.points ?? []).slice(1, -1).reverse().map(([x, y]) => [mirror(x), y]).filter(([x]) => x > x0 + 4 && x < x1 - 14);
-    const shift = (e.slot ?? 0) * 7 - 3, wire = s("g", { class: "mg-edge mg-off" },
-      s("path", { d: curve([[x0, a.y + shift], ...lanes, [x1 - 8, b.y + shift]]), class: "mg-wire" }), s("path", { d: `M${x1} ${b.y + shift}l-10 -4.5v9z`, class: "mg-tip" }));
-    wires.set(e.id, wire);
+// The graph that the reverse sweep builds: of the nodes that get an adjoint, from the output on the left to the inputs on the right. What is
+// still to come stands there faintly, so that nothing moves while it grows.
+function backwardGraph(trace, t, all) {
+  const reached = new Set(all.filter(Boolean).map((one) => one.node)), sent = new Set(all.flatMap((one) => one?.edges ?? []));
+  const tall = 34, cards = new Map(), wires = new Map(), under = s("g"), over = s("g");
+  const runs = (node) => symbolRuns({ ...labelOf(node), accent: "bar" });
+  const sizes = new Map([...trace.nodes].reverse().filter((node) => reached.has(node.id))
+    .map((node) => [node.id, [Math.max(64, 28 + 10 * Array.from(nodeName(node)).length), tall]]));
+  const place = solve(sizes, trace.edges.filter((e) => sent.has(e.id) && reached.has(e.dst)).map((e) => ({ id: e.id, src: e.dst, dst: e.src })));
+  for (const [id, { points }] of Object.entries(place.edges)) {
+    const [x, y] = points.at(-1), wire = s("g", { class: "mg-edge mg-off" },
+      s("path", { d: curve([...points.slice(0, -1), [x - 8, y]]), class: "mg-wire" }), s("path", { d: `M${x} ${y}l-10 -4.5v9z`, class: "mg-tip" }));
+    wires.set(id, wire);
     under.append(wire);
   }
-  for (const node of nodes) {
-    const { x, y } = place(node.id), card = s("g", { class: "mg-bnode mg-off" },
-      s("rect", { x: mirror(x) - half(node.id), y: y - tall / 2, width: 2 * half(node.id), height: tall, rx: 8, class: "mg-card" }),
-      s("text", { x: mirror(x), y: y + 5, class: "mg-heading" }, s("tspan", { class: "mg-i" }, `${node.label.base.slice(0, 1)}\u0304${node.label.base.slice(1)}`), node.label.sub ? s("tspan", { dy: 4, class: "mg-small" }, node.label.sub) : null));
+  for (const node of trace.nodes.filter((one) => reached.has(one.id))) {
+    const { x, y, w } = place.nodes[node.id], card = s("g", { class: "mg-bnode mg-off" },
+      s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall, rx: 8, class: "mg-card" }), s("text", { x, y: y + 5, class: "mg-heading" }, svgRuns(runs(node))));
     cards.set(node.id, card);
     over.append(card);
   }
-  const svg = s("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, class: "mg-backward", role: "img", "aria-label": t("backwardGraph") }, under, over);
+  const svg = s("svg", { viewBox: `0 0 ${place.width} ${place.height}`, class: "mg-backward", role: "img", "aria-label": t("backwardGraph") }, under, over);
+  svg.style.width = `${place.width}px`; // drawn smaller where there is no room, down to two thirds; then it scrolls
+  svg.style.minWidth = `${0.66 * place.width}px`;
+  const box = h("div", { class: "mg-scroll mg-backbox", tabindex: "0", role: "group", "aria-label": t("backwardGraph") }, svg);
+  function follow(id) {
+    const scale = svg.clientWidth / place.width, x = place.nodes[id].x * scale;
+    if (x - 80 * scale < box.scrollLeft || x + 80 * scale > box.scrollLeft + box.clientWidth) box.scrollTo({ left: x - box.clientWidth / 2, behavior: motion(true) });
+  }
   return {
-    box: h("div", { class: "mg-scroll mg-backbox", tabindex: "0", role: "group", "aria-label": t("backwardGraph") }, svg),
+    box,
     update(done, now) {
       const born = new Set(done.map((one) => one.node)), sent = new Set(done.flatMap((one) => one.edges));
       for (const [id, card] of cards) {
@@ -91,6 +101,7 @@ function backwardGraph(trace, t) {
         wire.classList.toggle("mg-off", !sent.has(id));
         wire.classList.toggle("mg-lit", Boolean(now?.edges.includes(id)));
       }
+      if (now) follow(now.node);
     },
   };
 }

@@ -54,7 +54,7 @@ export const cutView = {
       for (const e of trace.edges) graph.wire(e.id)?.group.classList.toggle("mg-cut", lit.has(graph.wire(e.id)));
       const behind = new Set(trace.nodes.slice(0, size).map((node) => graph.stands(node.id)));
       for (const [id, card] of graph.cards()) card.group.classList.toggle("mg-before", behind.has(id));
-      const marks = [...lit].map((wire) => s("path", { d: `M${wire.middle[0]} ${wire.middle[1] - 13}v26`, class: "mg-cutmark" }));
+      const marks = [...lit].map((wire) => s("path", { d: `M${wire.cut[0]} ${wire.cut[1] - 13}v26`, class: "mg-cutmark" }));
       veil.replaceChildren(...marks);
       if (!veil.isConnected) graph.svg.append(veil);
     }

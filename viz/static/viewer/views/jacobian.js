@@ -24,10 +24,12 @@ export const jacobianView = {
         box: h("div", { class: "mg-matrix" }, h("p", { class: "mg-arrayhead" }, t(mode === "forward" ? "byColumns" : "byRows")),
           h("div", { class: "mg-scroll", tabindex: "0", role: "group", "aria-label": t(mode === "forward" ? "byColumns" : "byRows") }, h("table", { class: "mg-table mg-jacobian" }, head, body)), said) };
     });
+    const found = h("p", { class: "mg-found", role: "status" });
     return {
-      box: h("div", { class: "mg-matrices" }, parts.map((p) => p.box)),
+      box: h("div", null, h("div", { class: "mg-matrices" }, parts.map((p) => p.box)), found),
       update(k, step, state) {
         const fresh = new Set((step?.entries ?? []).map(([i, j]) => `${passes[step.pass]?.mode} ${i},${j}`));
+        found.textContent = (step?.entries ?? []).map(([i, j, value]) => t("jacobianFound", { row: rows[i], column: columns[j], value: short(value) })).join(" ");
         for (const { mode, cells, said, mine } of parts) {
           cells.forEach((row, i) => row.forEach((cell, j) => {
             const name = `${mode} ${i},${j}`;

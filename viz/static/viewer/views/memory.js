@@ -32,10 +32,15 @@ export function lifetimes(trace) {
       lanes.set(id, lane);
     }
   steps.forEach((step, i) => {
-    for (const id of step.holds ?? []) { // what a checkpoint begins from again
-      const lane = lanes.get(id) ?? { node: byId.get(id), bytes: bytesOf(byId.get(id)), spans: [], reads: [] };
-      lane.spans.push([i + 1, n + 1, false]);
+    for (const id of step.holds ?? []) { // what a checkpoint begins from again, until it is let go
+      const lane = lanes.get(id) ?? { node: byId.get(id), bytes: bytesOf(byId.get(id)), spans: [], reads: [] }, span = [i + 1, n + 1, false];
+      lane.spans.push(span);
+      lane.holds = [...(lane.holds ?? []), span];
       lanes.set(id, lane);
+    }
+    for (const id of step.drops ?? []) {
+      const span = lanes.get(id)?.holds?.pop();
+      if (span) span[1] = i + 1;
     }
     if (step.phase === "primal" && step.keep) for (const [id] of step.reads) lanes.get(id)?.reads.push(i + 1);
     if (step.phase !== "adjoint" && step.phase !== "accumulate") return;
@@ -94,6 +99,7 @@ export const memoryView = {
         if (read.length) parts.push(t("memoryRead", { names: read.map((lane) => nodeName(lane.node)).join(", ") }));
         if (step?.keep?.length) parts.push(t("memoryAgain", { names: step.keep.join(", ") }));
         if (step?.free?.length) parts.push(t(step.phase === "free" ? "memoryGone" : "memoryFree", { names: step.free.join(", ") }));
+        if (step?.drops?.length) parts.push(t("memoryDrop", { names: [...new Set(step.drops)].join(", ") }));
         now.textContent = parts.join(" ");
         shown.forEach((lane, i) => {
           names[i].classList.toggle("mg-held", alive.includes(lane));

@@ -1,13 +1,17 @@
 // Predict mode: the next value stays hidden until the reader has answered. Answers are compared with a tolerance and logged:
-// {step, node, column, answer, correct, asked?}; step counts the Trace's steps from 0. Of an array's value the shape is asked (asked: "shape"),
-// of an array's tangent or adjoint one element (asked: its index). A step that only states what is given (an input, a constant, a seed) asks nothing.
+// {step, node, column, answer, correct, asked?, pass?}; step counts the Trace's steps from 0, pass its passes, where it has several. Of an
+// array's value the shape is asked (asked: "shape"), of an array's tangent or adjoint one element (asked: its index), where everything that it
+// is computed from can be seen, else its shape. A step that only states what is given (an input, a constant, a seed) asks nothing.
 
 import { h } from "../dom.js";
 import { columnName, math, nodeName } from "../formulas.js";
 import { shapeText } from "../arrays.js";
+import { passText } from "../speech.js";
 import { short } from "../numbers.js";
 
 const TOLERANCE = 0.005; // relative: three digits are enough, and a rounded intermediate result may be used
+
+const WRITTEN_OUT = 16; // elements of an array up to which a Trace holds them all
 
 // A number as people type it: 1,5 and 1.5, −2 and -2, 3/4, 1e-3.
 export function readNumber(text) {
@@ -27,14 +31,16 @@ export function readShape(text) {
   return sizes.every((size) => /^\d+$/.test(size)) ? sizes.map(Number) : undefined;
 }
 
-// What a step asks: {kind: "number" | "shape" | "element", value, index?}, or null.
-export function asked(node, step, k) {
+// What a step asks: {kind: "number" | "shape" | "element", value, index?}, or null. sizeOf(id): how many elements a node has.
+export function asked(node, step, k, sizeOf = () => 1) {
   const value = step.writes?.[0]?.[2];
   if (step.phase === "seed" || step.phase === "update" || value === undefined || typeof value === "boolean") return null;
   if (step.phase === "primal" && (["input", "const", "param", "seed"].includes(node.kind) || step.keep)) return null;
-  if (typeof value !== "object") return { kind: "number", value };
+  const known = (step.reads ?? []).every(([id]) => sizeOf(id) <= WRITTEN_OUT);
+  if (typeof value !== "object") return known ? { kind: "number", value } : { kind: "shape", value: [] }; // of a large sum: that it is one number
   if (!value.shape) return null; // a complex number
-  if (step.phase === "primal" || !value.sample.length || typeof value.sample[0] === "object") return { kind: "shape", value: value.shape };
+  const seen = known && value.shape.reduce((a, b) => a * b, 1) <= value.sample.length;
+  if (step.phase === "primal" || !seen || !value.sample.length || typeof value.sample[0] === "object") return { kind: "shape", value: value.shape };
   const at = (7 * k + 3) % value.sample.length, index = [];
   let rest = at;
   for (const size of [...value.shape].reverse()) {
@@ -52,10 +58,12 @@ export function near(answer, value) {
 
 export const predictView = {
   name: "predict",
-  ready: (trace) => trace.steps.some((step, k) => asked(trace.nodes.find((node) => node.id === step.node), step, k)) && !trace.passes?.length,
+  ready: (trace) => trace.steps.some((step, k) => asked(trace.nodes.find((node) => node.id === step.node), step, k)),
   make({ trace, t, at, advance, gate, log, answers, hosted }) {
     const { steps } = trace, byId = new Map(trace.nodes.map((node) => [node.id, node])), columns = new Map(trace.columns.map((c) => [c.key, c]));
-    const asking = steps.map((step, k) => asked(byId.get(step.node), step, k));
+    const sizeOf = (id) => (byId.get(id).shape ?? []).reduce((a, b) => a * b, 1);
+    const asking = steps.map((step, k) => asked(byId.get(step.node), step, k, sizeOf)), which = h("p", { class: "mg-note" });
+    const pass = (step) => (trace.passes?.length && step.pass !== undefined ? { pass: step.pass } : {});
     const answered = new Set([...answers().map((a) => a.step), ...steps.slice(0, at()).map((_, i) => i)]), question = h("p", { class: "mg-question" }), result = h("p", { class: "mg-sumup", role: "status" });
     const input = h("input", { type: "text", inputmode: "decimal", class: "mg-answer", "aria-label": t("yourAnswer"), autocomplete: "off" });
     const give = h("button", { type: "button", class: "mg-fold", onclick: () => answer(null) }, t("showMe"));
@@ -87,7 +95,7 @@ export const predictView = {
       const correct = given !== null && (form ? String(given) === String(what.value) : near(given, what.value)), before = typeof given === "number" && !correct && isPart(step, given, what);
       answered.add(k);
       log({ step: k, node: step.node, column: step.writes[0][1], answer: form && given ? shapeText(given) : Number.isFinite(given) ? given : given === null ? null : String(given), correct,
-        ...(what.kind === "number" ? {} : { asked: form ? "shape" : what.index }) });
+        ...(what.kind === "number" ? {} : { asked: form ? "shape" : what.index }), ...pass(step) });
       const mine = form && given ? shapeText(given) : short(given);
       result.textContent = given === null ? t("shown", { value }) : correct ? t("right", { value }) : t(before ? "wrongPart" : "wrong", { given: mine, value });
       result.classList.toggle("mg-refused", !correct);
@@ -99,6 +107,10 @@ export const predictView = {
     function draw(k) {
       const i = next(0), here = i === k, step = steps[i];
       form.hidden = !here;
+      const [row, column] = (here && asking[i].kind === "number" && step.entries?.find(([, , value]) => value === asking[i].value)) || [];
+      const told = here ? [passText(trace, t, step.pass), row === undefined ? "" : t("askEntry", { row: trace.jacobian.rows[row], column: trace.jacobian.columns[column] })] : [];
+      which.replaceChildren(...told.filter(Boolean).map((text) => h("span", { class: "mg-pass" }, text, " ")));
+      which.hidden = !which.childElementCount;
       const name = step && nodeName(byId.get(step.node));
       if (here) {
         const what = asking[i], index = what.index?.join(", "), words = { shape: "askShape", element: step.phase === "accumulate" ? "askSumElement" : "askElement" }[what.kind] ?? (step.phase === "accumulate" ? "askSum" : "ask");
@@ -114,6 +126,6 @@ export const predictView = {
       list.replaceChildren(...given.map((a) => h("li", null, `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ${a.answer ?? "—"} ${a.correct ? "✓" : "✗"}`)));
       save.setAttribute("href", "data:application/json," + encodeURIComponent(JSON.stringify(answers())));
     }
-    return { box: h("div", null, question, form, result, score, details), update: draw, destroy: open };
+    return { box: h("div", null, h("div", { "aria-live": "polite" }, which, question), form, result, score, details), update: draw, destroy: open };
   },
 };

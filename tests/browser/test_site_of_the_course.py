@@ -1,0 +1,132 @@
+"""The site of the course itself, built once: every page opens from the disk and from a plain web server, and every picture on it steps."""
+
+import functools
+import http.server
+import json
+import re
+import threading
+
+import pytest
+
+from lessons import site
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
+]
+
+NOTEBOOKS = sorted(path.stem for path in site.LESSONS.glob("*.ipynb"))
+OTHERS = sorted(path.stem for path in site.LESSONS.glob("*.md") if not path.name.startswith("instructors_"))
+PICTURE = re.compile(r"^(viz\.(show|jacobian|compare|sliders)\(|with viz\.Live\()", re.MULTILINE)
+"""How a cell shows a picture, whatever the student has written."""
+ROOTS = ":is(.mg-root, .mt-root)"
+"""The stepper, and the view of a training."""
+
+
+@pytest.fixture(scope="module")
+def course_site(tmp_path_factory):
+    place = tmp_path_factory.mktemp("site")
+    site.build(place / "out")
+    assert [path.name for path in place.iterdir()] == ["out"], "nothing is written beside the folder that was asked for"
+    return place / "out"
+
+
+def cells_with_pictures(name: str) -> int:
+    """How many cells of a lesson show one."""
+    cells = json.loads((site.LESSONS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return sum(bool(PICTURE.search(source)) for source in sources)
+
+
+def test_no_link_is_dead_and_no_page_names_another_server(course_site):
+    assert site.dead_links(course_site) == []
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in course_site.glob("*.html")}
+    assert set(pages) >= {"index", *NOTEBOOKS, *OTHERS}
+    for name, page in pages.items():
+        assert not re.findall(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page), name
+        assert "instructors_guide" not in page
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_each_lesson_shows_its_pictures_and_nothing_that_only_a_kernel_could_show(course_site, name):
+    page = (course_site / f"{name}.html").read_text(encoding="utf-8")
+    assert page.count('class="minigrad-frame"') >= max(1, cells_with_pictures(name))
+    assert "application/vnd.jupyter.widget" not in page, "a widget is dead without a kernel"
+    assert 'class="output stderr' not in page and 'class="output traceback' not in page
+    assert "not started" in page, "the students' edition"
+
+
+@pytest.fixture(scope="module")
+def served(course_site):
+    """The address of a plain web server with the site."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=course_site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_each_picture_of_a_page_from_the_disk_steps(course_site, visit, name):
+    visit.page.goto((course_site / f"{name}.html").as_uri())
+    frames = visit.page.locator("iframe.minigrad-frame")
+    assert frames.count() >= 1
+    for k in range(frames.count()):
+        steps(visit.page, frames.nth(k))
+    visit.assert_clean()
+
+
+def steps(page, frame) -> None:
+    """Brings a picture into view, waits for it, and moves it by one."""
+    frame.scroll_into_view_if_needed()
+    inside = frame.content_frame
+    inside.locator(ROOTS).first.wait_for(timeout=20_000)
+    place = inside.locator("input[type=range]").first
+    before = place.input_value()
+    at_the_end = before == place.get_attribute("max")
+    names = ("Back", "Previous snapshot") if at_the_end else ("Next", "Next snapshot")
+    button = inside.get_by_role("button", name=re.compile(f"^({'|'.join(names)})"))
+    button.first.click()
+    assert int(place.input_value()) - int(before) == (-1 if at_the_end else 1)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["index", *NOTEBOOKS, *OTHERS])
+def test_each_page_of_a_web_server_fits_a_phone_in_light_and_dark(served, visit, name):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{served}/{name}.html")
+    first = page.locator("iframe.minigrad-frame").first
+    if name in NOTEBOOKS:
+        first.scroll_into_view_if_needed()
+        first.content_frame.locator(ROOTS).first.wait_for(timeout=20_000)
+    shown = {"page": page.evaluate("getComputedStyle(document.body).backgroundColor"), "wide": page.evaluate("document.body.scrollWidth")}
+    assert brightness(shown["page"]) < 100
+    assert shown["wide"] <= 390, "the page need not be pushed from side to side"
+    visit.assert_clean()
+
+
+def brightness(colour: str) -> float:
+    return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
+
+
+@pytest.mark.browser
+def test_the_pictures_follow_the_switch_for_light_and_dark(course_site, visit):
+    page = visit.page
+    page.emulate_media(color_scheme="light")
+    page.goto((course_site / "02_forward_and_reverse_mode.html").as_uri())
+    frame = page.locator("iframe.minigrad-frame").first
+    frame.scroll_into_view_if_needed()
+    root = frame.content_frame.locator(".mg-root")
+    root.wait_for(timeout=20_000)
+    for theme in ("dark", "light"):
+        page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)  # what the theme's button does
+        frame.content_frame.locator(f".mg-root[data-theme={theme}]").wait_for(timeout=5_000)
+    visit.assert_clean()
