@@ -67,7 +67,8 @@ def pages_of(lessons: Path) -> tuple[list[Path], list[Path]]:
 def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the course", verbose: bool = False) -> Path:
     """Write the site into `folder` and return its first page.
 
-    Every lesson is run, in the students' edition. Raises SiteError with what is missing, or with the cell that raised.
+    Every lesson is run, in the students' edition. Raises SiteError with what is missing, or with the cell that raised; then nothing is
+    written.
     """
     if absent := missing():
         raise SiteError(f'the site needs {", ".join(absent)}. In the folder of minigrad run: pip install -e ".[site]"')
@@ -85,14 +86,34 @@ def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the cou
             index += BESIDE.format(pages="\n".join(path.stem for path in others))
         (source / "index.md").write_text(index, encoding="utf-8")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
-        (source / "_static" / "course.css").write_text(STYLE, encoding="utf-8")
-        _run_sphinx(source, folder, Path(place), title, verbose)
+        for name, text in {"course.css": STYLE, "course.js": THEME, "icon.svg": ICON}.items():
+            (source / "_static" / name).write_text(text, encoding="utf-8")
+        _run_sphinx(source, Path(place), title, verbose)
+        shutil.copytree(Path(place, "out", "site"), folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".buildinfo", "_sources"))
     return folder / "index.html"
 
 
 STYLE = """\
 .cell_output iframe { border: 0; width: 100%; }
 .cell_output table { font-size: 0.9em; }
+"""
+
+THEME = """\
+// The reader's choice of light or dark, told to the pictures in the way in which JupyterLab tells it.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const tell = () => {
+  const { theme } = document.body.dataset;
+  document.body.dataset.jpThemeLight = String(theme === "light" || (theme !== "dark" && !dark.matches));
+};
+new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter: ["data-theme"] });
+dark.addEventListener("change", tell);
+tell();
+"""
+
+ICON = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0072b2"/>
+<path d="M9 23c7 0 7-14 14-14" fill="none" stroke="#fff" stroke-width="3"/><circle cx="9" cy="23" r="4" fill="#fff"/>
+<circle cx="23" cy="9" r="4" fill="#fff"/></svg>
 """
 
 
@@ -114,6 +135,8 @@ def settings(title: str) -> dict[str, Any]:
         "html_theme": "furo",
         "html_static_path": ["_static"],
         "html_css_files": ["course.css"],
+        "html_js_files": [("course.js", {"defer": "defer"})],
+        "html_favicon": "_static/icon.svg",
         "html_show_sourcelink": False,
         "html_copy_source": False,
         "html_show_sphinx": False,
@@ -122,6 +145,7 @@ def settings(title: str) -> dict[str, Any]:
         "myst_enable_extensions": ["dollarmath", "amsmath"],
         "myst_heading_anchors": 3,
         "nb_execution_mode": "force",
+        "nb_execution_in_temp": True,  # each lesson by itself: what one keeps must not depend on which was run before
         "nb_execution_timeout": 600,
         "nb_execution_raise_on_error": False,
         "nb_execution_show_tb": True,
@@ -130,25 +154,34 @@ def settings(title: str) -> dict[str, Any]:
     }
 
 
-def _run_sphinx(source: Path, folder: Path, place: Path, title: str, verbose: bool) -> None:
-    """Sphinx in a process of its own: it can run only once in one. Its kernels know that readers will have none."""
+def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
+    """Makes out/site below `place`, by Sphinx in a process of its own: it can run only once in one. Its kernels know that readers will have
+    none. (What was run is put beside the site, in the folder out; nobody needs that.)
+    """
     (source / "conf.py").write_text("".join(f"{name} = {value!r}\n" for name, value in settings(title).items()), encoding="utf-8")
     own = {"MINIGRAD_STATIC": "1", "IPYTHONDIR": str(place / "ipython"), "JUPYTER_RUNTIME_DIR": str(place / "runtime")}
     warned = place / "warnings"
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-d", str(place / "doctrees"), "-w", str(warned), "--no-color"]
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", "-d", str(place / "doctrees"), "-w", str(warned), "--no-color"]
     done = subprocess.run(
-        [*command, str(source), str(folder)],
+        [*command, str(source), str(place / "out" / "site")],
         env=os.environ | own | {"PYTHONWARNINGS": "ignore"},
         capture_output=not verbose,
         text=True,
         stdin=subprocess.DEVNULL,
     )
     said = warned.read_text(encoding="utf-8") if warned.exists() else ""
-    problems = "\n".join(line.replace(f"{source}{os.sep}", "") for line in _plain(said).splitlines() if line.strip())
+    problems = _readable(said, source)
     if done.returncode:
         raise SiteError(f"the site was not made: {problems or _plain(done.stderr or '')}")
     if "WARNING" in problems or "ERROR" in problems:
-        raise SiteError(f"the site was made, but not as it should be:\n{problems}")
+        raise SiteError(f"the site was not written, for it is not as it should be:\n{problems}")
+
+
+def _readable(warnings: str, source: Path) -> str:
+    """Sphinx's warnings without places in a folder that is gone by then, and without the way of a cell's error through nbclient."""
+    text = re.sub(r"Traceback \(most recent call last\):\n(?: .*\n)*nbclient\.exceptions\.\w+: ", "", _plain(warnings))
+    lines = (line.replace(f"{source}{os.sep}", "") for line in text.splitlines())
+    return "\n".join(line for line in lines if line.strip() and "traceback saved in" not in line)
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,12 @@ LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 """The course lies beside the package `minigrad`, in a checkout as in an installation."""
 
 
+def lesson_named(text: str, lessons: Path = LESSONS) -> Path | None:
+    """The course's notebook of a number ("3", "03") or a name ("bug_zoo", "03_the_algorithm"), or None."""
+    found = sorted(lessons.glob(f"{int(text):02d}_*.ipynb")) if text.isdecimal() else []
+    return found[0] if found else next((path for path in lessons.glob("*.ipynb") if path.stem == text), None)
+
+
 def course_files(lessons: Path) -> list[Path]:
     """What a student needs of the folder `lessons`, as relative paths: the notebooks and what lies beside them, but no Python modules
     and nothing that is for instructors."""

@@ -1,19 +1,23 @@
 """`minigrad grade`: grades a folder of notebooks, regrades from the journal, settles appeals, and says how safe it is here."""
 
 import argparse
+import difflib
 import importlib
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from minigrad.cli import complain
-from minigrad.cli.course import LESSONS
+from minigrad.cli.course import lesson_named
 
 EXAMPLES = """\
 Students' code runs in processes that can reach neither the network nor your files; `minigrad grade doctor` says what this machine
 makes possible. RESULTS holds the journal, from which everything else is made; a run that was interrupted goes on where it stopped.
 
-exit status: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2 the sheet itself is wrong, and nobody was graded
+exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2 nobody was graded: the sheet itself, or
+what the command was given, is wrong. appeal: 1 if the points are others now. export: 1 if somebody is missing on one side. sheet: 2 if its
+own solution does not get all points. doctor: 1 if nothing keeps hand-ins from your files.
 
 examples:
   minigrad grade doctor
@@ -92,23 +96,53 @@ def main(argv: list[str]) -> int:
     try:
         return int(options.do(options, grading["run"]))
     except known as error:
-        complain(str(error))
+        complain(_said(error))
         if isinstance(error, grading["confine"].ConfinementError):
             complain("`minigrad grade doctor` says why; --trust-students runs hand-ins all the same")
         return 2
 
 
 def _sheet_path(text: str) -> Path:
-    """A path, or the lesson of a number, unless a file is called so."""
-    lessons = sorted(LESSONS.glob(f"{int(text):02d}_*.ipynb")) if text.isdigit() and not Path(text).exists() else []
-    return lessons[0] if lessons else Path(text)
+    """A path, or the lesson of a number or a name, unless a file is called so."""
+    return Path(text) if Path(text).exists() else lesson_named(text) or Path(text)
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("a whole number from 1 on")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _said(error: Exception) -> str:
+    """An error as a sentence; of the system's the file and the reason, without a number."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
+    """What is wrong with the paths that were given, before anything is done; "" if nothing is seen."""
+    sheet, out = options.sheet, options.out
+    if not sheet.exists():
+        return f"there is no sheet {sheet}. Give an instructor's notebook, a sheet.py, the folder of one of them, or a lesson's number."
+    if out.exists() and not out.is_dir():
+        return f"{out} is a file. Give --out a folder for the results: it may be a new one."
+    journal = out / grader.JOURNAL
+    if not journal.is_file():
+        return "" if options.do is _run else f"there is no journal in {out}: `minigrad grade run SHEET SUBMITTED --out {out}` writes it."
+    name = grader.sheet_at(str(grader.sheet_file(sheet))).name
+    lines = importlib.import_module("lessons.grading.journal").read(journal)
+    known = next((line["sheet"]["name"] for line in lines if line["kind"] == "hand-in"), name)
+    return "" if known == name else f"{out} holds the results of {known}, not of {name}. Give each sheet a folder of its own."
+
+
+def _wrong_submitted(path: Path) -> str:
+    """Why a path is nothing in which hand-ins could be."""
+    if path.is_file() and path.suffix.lower() != ".zip":
+        return f"{path} is one file. Give the folder (or the zip) of all hand-ins; in it a notebook may be called STUDENT.ipynb."
+    if path.is_file() and not zipfile.is_zipfile(path):
+        return f"{path} cannot be read as a zip. Was it downloaded to its end?"
+    return ""
 
 
 def _options(options: argparse.Namespace, grader: Any) -> Any:
@@ -117,6 +151,9 @@ def _options(options: argparse.Namespace, grader: Any) -> Any:
 
 
 def _run(options: argparse.Namespace, grader: Any) -> int:
+    if problem := _wrong_input(options, grader) or _wrong_submitted(options.submitted):
+        complain(problem)
+        return 2
     report = grader.grade(options.sheet, options.submitted, options.out, _options(options, grader), log=sys.stderr)
     _tell(report, options.out)
     found = len(report.results)
@@ -126,6 +163,9 @@ def _run(options: argparse.Namespace, grader: Any) -> int:
 
 
 def _regrade(options: argparse.Namespace, grader: Any) -> int:
+    if problem := _wrong_input(options, grader):
+        complain(problem)
+        return 2
     report = grader.regrade(options.sheet, options.out)
     _tell(report, options.out)
     gain = sum(after > before for _, before, after in report.changed)
@@ -137,18 +177,27 @@ def _tell(report: Any, out: Path) -> None:
     for result in report.results:
         if result.needs_a_person:
             print(f"  {result.student}: {result.record['problem'] or '; '.join(result.record['flags'])}")
+        if result.record["note"]:
+            print(f"  {result.student}: {result.record['note']}")
     for student, reason in report.failed.items():
         print(f"  {student}: the grader itself failed: {reason}")
     for student, before, after in report.changed:
         print(f"  {student}: {before:g} -> {after:g} points")
-    print(f"{len(report.results)} hand-ins graded: {out / 'grades.csv'}, {out / 'items.csv'}")
+    if flagged := sum(bool(result.record.get("flags")) for result in report.results):
+        print(f"{flagged} should be looked at by a person, because of what the code tried to do; no points were taken for it")
+    count = len(report.results)
+    print(f"{count} hand-in{'s' * (count != 1)} graded: {out / 'grades.csv'}, {out / 'items.csv'}")
 
 
 def _appeal(options: argparse.Namespace, grader: Any) -> int:
+    if problem := _wrong_input(options, grader):
+        complain(problem)
+        return 2
     try:
         before, now = grader.appeal(options.sheet, options.out, options.student, _options(options, grader))
     except KeyError:
-        complain(f"there is no {options.student!r} in the journal of {options.out}")
+        near = difflib.get_close_matches(options.student, grader.last_hand_ins(options.out / grader.JOURNAL), n=1)
+        complain(f"there is no {options.student!r} in the journal of {options.out}" + (f"; did you mean {near[0]!r}?" if near else ""))
         return 2
     print(f"{now.student}: {before.points:g} points in the journal, {now.points:g} now, with the same cases")
     for judgement in now.judgements:
@@ -158,6 +207,9 @@ def _appeal(options: argparse.Namespace, grader: Any) -> int:
 
 
 def _export(options: argparse.Namespace, grader: Any) -> int:
+    if problem := _wrong_input(options, grader):
+        complain(problem)
+        return 2
     form = importlib.import_module("lessons.grading.results.export")
     names = ("canvas", "moodle", "gradescope", "nbgrader", "pages", "report")
     chosen = {name: getattr(options, name) for name in names}
@@ -167,7 +219,7 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
     try:
         done = form.export(options.sheet, options.out, form.Wanted(**chosen, column=options.column))
     except form.WRONG_INPUT as error:
-        complain(str(error))
+        complain(_said(error))
         return 2
     for line in done.lines:
         print(line)

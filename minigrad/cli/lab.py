@@ -49,7 +49,10 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s")
     parser.add_argument("--check", action="store_true", help="run the first two lessons without a browser and print what they compute")
-    options = parser.parse_args(own)
+    options, unknown = parser.parse_known_args(own)
+    if unknown:
+        meant = " ".join(unknown)
+        parser.error(f"unrecognized arguments: {meant} (for JupyterLab? Then they stand after --: minigrad lab -- {meant})")
     # The kernel of this Python environment, even if the user has made another one of the same name their default.
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
     return check() if options.check else open_lab(Path(options.folder).expanduser(), passed_on)
@@ -65,13 +68,16 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copied, kept = copy_course(LESSONS, folder)
+    except (FileExistsError, NotADirectoryError):
+        complain(f"cannot write the course to {folder}: there is a file where a folder is needed")
+        return 1
     except OSError as error:
         complain(f"cannot write the course to {folder}: {error.strerror} ({error.filename})")
         return 1
     if copied:
         print(f"copied {len(copied)} file(s) of the course to {folder}")
     if kept:
-        print(f"kept what you have changed in {folder}: {', '.join(map(str, kept))} (rename a file to get a fresh copy)")
+        print(f"kept what differs from the course in {folder}: {', '.join(map(str, kept))} (rename a file to get a fresh copy)")
     first = f"/lab/tree/{_notebooks()[0].name}" if copied else "/lab"
     arguments = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url={first}", *QUIET]
     if hasattr(os, "geteuid") and os.geteuid() == 0:

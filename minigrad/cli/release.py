@@ -5,7 +5,7 @@ import importlib
 from pathlib import Path
 
 from minigrad.cli import complain
-from minigrad.cli.course import LESSONS, copy_course, course_files
+from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_named
 
 EXAMPLES = """\
 Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a sheet.py they get the cases of the
@@ -13,7 +13,7 @@ exercises, without what says which answers are right. Files in DIR that differ a
 
 examples:
   minigrad release handout/
-  minigrad release handout/ 03 04
+  minigrad release handout/ 03 04 bug_zoo
   minigrad release handout/ my-course/gradients.ipynb my-course/sheet.py
 """
 
@@ -27,7 +27,13 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="where it goes")
-    parser.add_argument("sheets", metavar="SHEET", nargs="*", help="a lesson by its number, or a file of yours (default: the whole course)")
+    parser.add_argument(
+        "sheets",
+        metavar="SHEET",
+        nargs="*",
+        default=[],
+        help="a lesson by its number or name, or a file of yours (default: the whole course)",
+    )
     parser.add_argument("--replace", action="store_true", help="write over files in DIR that differ")
     options = parser.parse_args(argv)
     folder = options.folder.expanduser()
@@ -44,13 +50,18 @@ def main(argv: list[str]) -> int:
     except (FileNotFoundError, LookupError) as error:
         complain(str(error))
         return 2
+    except (FileExistsError, NotADirectoryError):
+        complain(f"cannot write to {folder}: there is a file where a folder is needed")
+        return 1
     except OSError as error:
         complain(f"cannot write to {folder}: {error.strerror} ({error.filename})")
         return 1
     except importlib.import_module("lessons.edition").EditionError as error:
         complain(f"nothing more was released: {error}")
         return 1
-    print(f"wrote {len(copied)} file(s) of the students' edition to {folder}")
+    there = sum(len(files) for _, files in chosen) - len(copied) - len(kept)
+    known = f"; {there} are there already" if there else ""
+    print(f"wrote {len(copied)} file(s) of the students' edition to {folder}{known}")
     if kept:
         complain(f"kept what differs in {folder}: {', '.join(map(str, kept))} (--replace writes over it)")
     return 1 if kept else 0
@@ -63,14 +74,14 @@ def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
         return [(LESSONS, course_files(LESSONS))]
     chosen = []
     for sheet in sheets:
-        if sheet.isdigit():
-            found = sorted(LESSONS.glob(f"{int(sheet):02d}_*.ipynb"))
-            if not found:
-                numbers = ", ".join(path.name[:2] for path in sorted(LESSONS.glob("[0-9]*.ipynb")))
-                raise LookupError(f"there is no lesson {sheet}; there are {numbers}.")
-            chosen.append((LESSONS, [Path(found[0].name)]))
-        elif not Path(sheet).is_file():
-            raise FileNotFoundError(f"there is no file {sheet}. Give a lesson's number, or the path of a notebook or a sheet.py.")
-        else:
+        lesson = None if Path(sheet).is_file() else lesson_named(sheet, LESSONS)
+        if lesson is not None:
+            chosen.append((LESSONS, [Path(lesson.name)]))
+        elif Path(sheet).is_file():
             chosen.append((Path(sheet).parent, [Path(Path(sheet).name)]))
+        elif sheet.isdecimal():
+            numbers = ", ".join(path.name[:2] for path in sorted(LESSONS.glob("[0-9]*.ipynb")))
+            raise LookupError(f"there is no lesson {sheet}; there are {numbers}.")
+        else:
+            raise FileNotFoundError(f"there is no file {sheet}. Give a lesson's number or name, or the path of a notebook or a sheet.py.")
     return chosen

@@ -35,6 +35,9 @@ def main(argv: list[str]) -> int:
     except site.SiteError as error:
         complain(str(error))
         return 1
+    except (FileExistsError, NotADirectoryError):
+        complain(f"cannot write the site to {options.folder}: there is a file where a folder is needed")
+        return 1
     except OSError as error:
         complain(f"cannot write the site to {options.folder}: {error.strerror} ({error.filename})")
         return 1
