@@ -496,6 +496,15 @@ def test_check_fails_with_the_error_of_the_failing_cell(check, course):
     assert "\x1b" not in done.stderr
 
 
+def test_check_fails_where_a_check_of_the_course_does_not_work(check, course):
+    """The cell runs, since a check never raises; but the course is not fit to be taught."""
+    write_notebook(course / "01_first.ipynb", "from lessons.grading import _guarded\n_guarded('sin', lambda exercise: 1 / 0)")
+    done = check(course)
+    assert done.returncode == 1
+    assert "01_first.ipynb: the checks in these cells do not work" in done.stderr
+    assert "ZeroDivisionError" in done.stdout
+
+
 def test_check_fails_where_the_kernel_dies(check, course):
     write_notebook(course / "01_first.ipynb", "import os; os._exit(1)")
     done = check(course)

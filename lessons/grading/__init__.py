@@ -10,7 +10,7 @@ cell teaches nothing. An exercise is data and two small functions, and the same 
     exercise.py        what an exercise is: cases, and a way to tell a right answer
     kinds/             constructors of exercises; misconceptions.py: classic mistakes; graphs.py: small computations as data
     checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py: what the student sees
-    local.py           runs cases in this process; drives.py: what a plain call cannot ask
+    local.py           runs cases in this process; drives.py: what a plain call cannot ask; stubs.py: what is not written yet
     judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises, and whether it is fit to grade with
     pages.py           feedback for a student as one HTML file and one Markdown file
     student_trace.py   the engine's Trace computed anew with the student's code, and the first step where the two part
@@ -57,6 +57,10 @@ def predict(name: str, value: object) -> Feedback:
     return _guarded(name, lambda e: _check(e, (value,)))
 
 
+OUR_FAULT = "The check itself failed"
+"""By these words `minigrad lab --check` finds a check that does not work."""
+
+
 def hint(name: str, number: int = 1) -> Feedback:
     """The hints of an exercise up to this number: where to look, then what to use, then the formula. Never raises."""
     return _guarded(name, lambda e: Feedback(f"Hints for {name}", name=name, hints=e.hints, hints_open=number))
@@ -77,6 +81,4 @@ def _guarded(name: object, run: "Callable[[Exercise], Feedback]") -> Feedback:
         return run(exercises[name])
     except Exception as error:  # our fault, not the student's
         what = f"{type(error).__name__}: {error}"
-        return trouble(
-            f"Exercise {name}", f"The check itself failed ({what}). That is not your fault: please tell your instructor what you wrote."
-        )
+        return trouble(f"Exercise {name}", f"{OUR_FAULT} ({what}). That is not your fault: please tell your instructor what you wrote.")

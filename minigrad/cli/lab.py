@@ -89,7 +89,7 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
 
 
 def check() -> int:
-    """Runs the first two lessons in a temporary folder and prints what their cells printed or showed; 1 if a cell fails."""
+    """Runs the first two lessons in a temporary folder and prints what their cells printed or showed; 1 if a cell or a check fails."""
     missing = [name for name in ("nbclient", "nbformat", "ipykernel") if importlib.util.find_spec(name) is None]
     if missing:
         complain(INSTALL)
@@ -122,6 +122,10 @@ def _runs(lesson: Path) -> bool:
         complain(_failure(notebook, error))
         return False
     _print_outputs(notebook)
+    our_fault = importlib.import_module("lessons.grading").OUR_FAULT
+    if broken := [cell.id for cell in notebook.cells if our_fault in str(cell.get("outputs"))]:
+        complain(f"{lesson.name}: the checks in these cells do not work: {', '.join(broken)}. The course and minigrad do not fit together.")
+        return False
     cells = sum(cell.cell_type == "code" for cell in notebook.cells)
     print(f"{lesson.name}: all {cells} code cells ran")
     return True
