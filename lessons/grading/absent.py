@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 
@@ -9,6 +10,19 @@ class Absent(NotImplementedError):
     """Raised by whatever is taken away from the library while hand-ins are graded."""
 
 
+_tell: Callable[[], object] | None = None
+
+
+def tell_of_the_first(tell: Callable[[], object]) -> None:
+    """`tell` is called as soon as something that is not there is called for the first time, whatever becomes of the exception."""
+    global _tell
+    _tell = tell
+
+
 def absent(name: str) -> NoReturn:
     """Raises Absent, with a sentence for the student."""
+    global _tell
+    tell, _tell = _tell, None
+    if tell is not None:
+        tell()
     raise Absent(f"{name} is what you are asked to write, so it is not there when your hand-in is graded.")

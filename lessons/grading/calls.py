@@ -25,6 +25,8 @@ from contextlib import redirect_stdout
 from types import FrameType
 from typing import Any
 
+from .stubs import is_blank, is_stub
+
 SECONDS = 3.0
 """What all calls of one check may take together."""
 KEPT_OUTPUT = 600
@@ -80,25 +82,25 @@ class Caller:
     def number(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str) -> float:
         """The number that function(*args) returns. Raises StudentProblem."""
         result = self.call(function, args, shown)
-        _need_something(result, shown)
+        _need_something(result, shown, function)
         return as_number(result, f"`{shown}` returned")
 
     def numbers(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str, count: int) -> tuple[float, ...]:
         """The numbers that function(*args) returns: a tuple or list of `count`, or one number where count is 1. Raises StudentProblem."""
         result = self.call(function, args, shown)
-        _need_something(result, shown)
+        _need_something(result, shown, function)
         if count == 1 and not isinstance(result, tuple | list):
             return (as_number(result, f"`{shown}` returned"),)
         if not isinstance(result, tuple | list):
             raise StudentProblem(
-                "type", f"`{shown}` should return {count} numbers, one for each input, but returned {_kind(result)}. Write `return …, …`."
+                "type", f"`{shown}` should return {count} numbers, one for each input, but returned {a_kind(result)}. Write `return …, …`."
             )
         if len(result) != count:
             raise StudentProblem(
                 "type", f"`{shown}` should return {count} number{'s' * (count > 1)}, one for each input, but returned {len(result)}."
             )
-        for r in result:
-            _need_something(r, shown)
+        if any(is_blank(r) and r is not None for r in result):
+            raise unfinished(shown)
         return tuple(as_number(r, f"`{shown}` returned, as number {i},") for i, r in enumerate(result, 1))
 
 
@@ -109,11 +111,11 @@ def as_number(value: Any, place: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         cure = " (take `.item()` of it)" if hasattr(type(value), "item") else ""
-        raise StudentProblem("type", f"{place} {_kind(value)}; it should be a plain number{cure}.")
+        raise StudentProblem("type", f"{place} {a_kind(value)}; it should be a plain number{cure}.")
     try:
         return float(value)
     except Exception as error:
-        raise StudentProblem("type", f"{place} {_kind(value)}, which does not become a float ({type(error).__name__}).") from None
+        raise StudentProblem("type", f"{place} {a_kind(value)}, which does not become a float ({type(error).__name__}).") from None
 
 
 def need_function(function: Any, name: str) -> None:
@@ -122,17 +124,19 @@ def need_function(function: Any, name: str) -> None:
         raise StudentProblem("unfinished", f"`{name}` is not written yet.")
     if not callable(function):
         raise StudentProblem(
-            "type", f"`{name}` should be a function, but it is {_kind(function)}. Give its name to the check without calling it."
+            "type", f"`{name}` should be a function, but it is {a_kind(function)}. Give its name to the check without calling it."
         )
 
 
-def _need_something(value: Any, shown: str) -> None:
-    if value is None or value is ... or value is NotImplemented:
+def _need_something(value: Any, shown: str, function: Any) -> None:
+    if value is None and not is_stub(function):
+        raise StudentProblem("type", f"`{shown}` returned nothing (None). Is a `return` missing?")
+    if is_blank(value):
         raise unfinished(shown)
 
 
 def unfinished(shown: str) -> StudentProblem:
-    """The function is still a stub, or one way through it has no `return`."""
+    """The function is still a stub, or says itself that it is not written yet."""
     say = f"Not finished: `{shown}` returns nothing. Put your formula in the place of `...` and run its cell, then this one again."
     return StudentProblem("unfinished", say)
 
@@ -156,7 +160,7 @@ def describe(error: BaseException, function: Any) -> str:
     return f"{said}, in line {place.tb_lineno} of its cell" + (f": `{line}`" if line else ".")
 
 
-def _kind(value: Any) -> str:
+def a_kind(value: Any) -> str:
     """A value for a message: its type and a short repr, whatever its repr does."""
     name = type(value).__name__
     article = "an" if name[:1] in "aeiouAEIOU" else "a"

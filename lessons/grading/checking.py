@@ -1,8 +1,8 @@
 """The check in the notebook: instant, kind, and on the student's side.
 
-After reading this file you know what `check("name", answer)` does that is not grading. It draws fresh cases on every run and asks not for
-an answer key but for something that every right answer obeys: the dot-product identity, central differences. It stops a loop, never raises,
-and says what it looked at; a hand-in is graded on other cases, in another process, by somebody else.
+After reading this file you know what `check("name", answer)` does that is not grading. Where an exercise has cases to draw, it draws
+fresh ones on every run, and asks not for an answer key but for something that every right answer obeys: the dot-product identity,
+central differences. It stops a loop, never raises, and says what it looked at; a hand-in is graded in another process, by somebody else.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import contextlib
 import io
 import secrets
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from .calls import KEPT_OUTPUT, SECONDS
 from .exercise import Case, Exercise, Returned, SheetError
 from .feedback import Feedback, Line
-from .judge import Judgement, weigh
+from .judge import Judgement, returned_by, weigh
 from .local import run_cases
 
 
@@ -42,7 +43,16 @@ def judge_here(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Ret
     verify = exercise.verify
     if verify is None:
         raise SheetError(f"exercise {exercise.name!r}: it cannot verify itself.")
-    return weigh(exercise, cases, returned, verify)
+
+    def verdict(case: Case, got: Any) -> Any:
+        try:
+            return verify(case, got)
+        except SheetError:
+            raise
+        except Exception as error:  # as in `judge`: a value may be of any type and shape, and the check was not made for this one
+            return f"{returned_by(exercise, case)} is of no use: checking it ended in {type(error).__name__}."
+
+    return weigh(exercise, cases, returned, verdict)
 
 
 def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: str = "") -> Feedback:
@@ -73,6 +83,27 @@ def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: s
         feedback.lines.append(Line("note", f"It looks as if {judgement.misconception['say']}"))
     feedback.trace, feedback.step = judgement.trace, judgement.step
     how = exercise.checked or "They are held against central differences or an identity; no answers are kept here."
-    agree = f"All {count} cases of this run agree" if judgement.full else f"Checked here: {count} cases, drawn anew on each run"
-    feedback.checked = f"{agree}. {how} Your hand-in is graded on other cases of the same kinds."
+    feedback.checked = f"{_extent(exercise, judgement.full, count)} {how} {_hand_in(exercise)}"
     return feedback
+
+
+def _extent(exercise: Exercise, full: bool, count: int) -> str:
+    """How much was looked at, and whether it is the same the next time."""
+    cases = f"{count} case{'s' * (count != 1)}"
+    if full:
+        return f"All {cases}{' of this run' * varies(exercise, True)} agree." if count > 1 else "It agrees."
+    return f"Checked here: {cases}, {'drawn anew' if varies(exercise, True) else 'the same'} on each run."
+
+
+def _hand_in(exercise: Exercise) -> str:
+    return f"Your hand-in is graded on {'other cases of the same kinds' if varies(exercise, False) else 'the same'}."
+
+
+@cache
+def varies(exercise: Exercise, practice: bool) -> bool:
+    """Whether another seed gives other cases. practice: those of the notebook's check, else those of the grader."""
+
+    def drawn(seed: int) -> str:
+        return repr([(exercise.called(case), case.sent) for case in exercise.cases(seed, practice)])
+
+    return drawn(0) != drawn(1)

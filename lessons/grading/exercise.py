@@ -18,15 +18,21 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from . import wire
+
 REAL_KINDS = "biuf"
 """The kinds of array that may cross the border: truth values, whole numbers, real floats."""
+
+SIMPLE = frozenset((bool, int, float, str, type(None)))
 
 FAILURES = ("missing", "unfinished", "raised", "time", "memory", "died", "type", "forbidden")
 """Why a call has no value: the name is not there; it is still the stub; it raised; it ran out of time or memory; its process ended;
@@ -46,12 +52,15 @@ def plain_problem(value: Any, depth: int = 0) -> str:
     if depth > 16:
         return "is nested more than 16 deep"
     kind = type(value)
-    if value is None or kind in (bool, int, float, str):
+    if kind in SIMPLE:
         return ""
     if kind is np.ndarray:
         return "" if value.dtype.kind in REAL_KINDS else f"is an array of the type {value.dtype}"
     if kind in (list, tuple):
-        return next((problem for item in value if (problem := plain_problem(item, depth + 1))), "")
+        for item in value:
+            if type(item) not in SIMPLE and (problem := plain_problem(item, depth + 1)):
+                return problem
+        return ""
     if kind is dict:
         if not all(type(key) is str for key in value):
             return "is a dictionary whose keys are not all texts"
@@ -61,15 +70,20 @@ def plain_problem(value: Any, depth: int = 0) -> str:
 
 def _unscalar(value: Any) -> Any:
     """NumPy's scalars inside a case as Python's numbers: what `rng.integers(3)` gives may stand in a case."""
+    kind = type(value)
+    if kind in SIMPLE:
+        return value
+    if kind in (list, tuple):
+        return kind([item if type(item) in SIMPLE else _unscalar(item) for item in value])
     if isinstance(value, np.generic):
         return value.item()
-    if type(value) in (list, tuple):
-        return type(value)(map(_unscalar, value))
     return {key: _unscalar(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def elements(value: Any) -> int:
     """How many numbers and texts a plain value holds: the measure by which one case is smaller than another."""
+    if type(value) in SIMPLE:
+        return 1
     if isinstance(value, np.ndarray):
         return int(value.size)
     if isinstance(value, dict):
@@ -89,6 +103,7 @@ class Case:
     args: dict[str, Any]
     call: str
     size: float
+    _sent: str | None = field(default=None, repr=False)
 
     def __init__(self, group: str, /, **args: Any) -> None:
         self._set(group, args, "", None)
@@ -101,13 +116,20 @@ class Case:
         return case
 
     def _set(self, group: str, args: dict[str, Any], call: str, size: float | None) -> None:
-        args = {name: _unscalar(value) for name, value in args.items()}
+        args = {name: value if type(value) in SIMPLE else _unscalar(value) for name, value in args.items()}
         for name, value in args.items():
-            if problem := plain_problem(value):
+            if type(value) not in SIMPLE and (problem := plain_problem(value)):
                 raise SheetError(f"Case({group!r}): the argument {name} {problem}; cases are made of plain values only.")
         size = sum(map(elements, args.values())) if size is None else size
-        for name, value in (("group", group), ("args", args), ("call", call), ("size", size)):
+        for name, value in (("group", group), ("args", args), ("call", call), ("size", size), ("_sent", None)):
             object.__setattr__(self, name, value)
+
+    @property
+    def sent(self) -> str:
+        """The arguments as the student's side gets them: JSON, as wire.py writes it."""
+        if self._sent is None:
+            object.__setattr__(self, "_sent", wire.text(wire.encode_all(self.args.values())))
+        return str(self._sent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +160,11 @@ class Misconception:
     variants: tuple[tuple[str, Callable[[Case], Any]], ...] = ()
     explains: Callable[[Case, Any], bool] | None = None
     fitted: Callable[[list[tuple[Case, Any]]], tuple[str, Callable[[Case], Any]] | None] | None = None
+
+    @classmethod
+    def of(cls, name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
+        """A mistake as a function like the student's own: it is called with a case's arguments, by their names."""
+        return cls(name, say, lambda case: wrong(**case.args))
 
 
 @dataclass(frozen=True)
@@ -177,6 +204,7 @@ class Exercise:
     practice: the cases of the notebook's check, where they are not `make_cases`: nobody is kept waiting there.
     present: present(case) -> the case as text, where a call does not tell it well.
     notebook: notebook(*answers) -> Feedback, for kinds whose check in the notebook does more than the common one.
+    home: the folder of the sheet.py that it is from, in which the drive's module is looked for first; whoever loads a sheet.py sets it.
     """
 
     name: str
@@ -199,8 +227,10 @@ class Exercise:
     practice: Callable[[np.random.Generator], Iterable[Case]] | None = None
     notebook: Callable[..., Any] | None = None
     present: Callable[[Case], str] | None = None
+    home: str = ""
     _answers: dict[str, Answer] = field(default_factory=dict)
     _accept: Accept | None = None
+    _accept_all: Callable[[Sequence[Case]], Accept] | None = None
 
     def __post_init__(self) -> None:
         self.answers = tuple(self.answers) or (self.name,)
@@ -239,20 +269,24 @@ class Exercise:
         """The name of the student's function (or value) that a case asks for."""
         return case.call or self.answers[0]
 
-    def request(self, case: Case) -> dict[str, Any]:
-        """A case as it goes to the student's side: plain, without anything that would tell what is right, its group included."""
-        args = [] if self.is_value else list(case.args.values())
-        return {"exercise": self.name, "call": self.called(case), "args": args, "is_value": self.is_value}
+    def request(self, case: Case, number: str) -> str:
+        """A case as it goes to the student's side: plain, without anything that would tell what is right, its group included.
+
+        number: a plain word by which its answer will be known.
+        """
+        return f'["{number}",{wire.text(self.called(case))},{"[]" if self.is_value else case.sent}]'
 
     def drive_code(self) -> tuple[str, str] | None:
         """The drive as (source of its module, name of the function), so that the student's side needs no part of the grader; or None."""
         if not self.drive:
             return None
         module, function = self.drive.split(":")
-        spec = importlib.util.find_spec(module)
-        if spec is None or spec.origin is None:
-            raise SheetError(f"exercise {self.name!r}: the module of its drive {self.drive!r} is not found.")
-        return Path(spec.origin).read_text(encoding="utf-8"), function
+        beside = self.home and Path(self.home, *module.split(".")).with_suffix(".py")
+        origin = str(beside) if beside and beside.is_file() else _origin(module)
+        if origin is None:
+            where = f"it does not lie beside the sheet ({beside}), and" if beside else "it is not beside a sheet.py, and"
+            raise SheetError(f"exercise {self.name!r}: the module of its drive {self.drive!r} is not found: {where} it cannot be imported.")
+        return _text(origin, os.stat(origin).st_mtime_ns), function
 
     # ----------------------------------------------------------------------------------------------------- trusted side
 
@@ -274,15 +308,26 @@ class Exercise:
         self._accept = function
         return function
 
+    def accept_all(self, function: Callable[[Sequence[Case]], Accept]) -> Callable[[Sequence[Case]], Accept]:
+        """Decorator: like `accept`, for exercises of many cases that are looked at faster together. function(cases) returns what judges
+        one of them; it may compute beforehand what is right for all.
+        """
+        self._accept_all = function
+        return function
+
+    def acceptor(self, cases: Sequence[Case]) -> Accept | None:
+        """What tells whether something is right in one of these cases, or None where there is one right answer."""
+        return self._accept if self._accept_all is None else self._accept_all(cases)
+
     @property
-    def acceptor(self) -> Accept | None:
-        """What `accept` was given, or None where there is one right answer."""
-        return self._accept
+    def has_one_answer(self) -> bool:
+        """Whether `expected` tells what is right, and not `accept`."""
+        return self._accept is None and self._accept_all is None
 
     @property
     def has_answer(self) -> bool:
         """Whether the trusted side can grade it."""
-        return self._accept is not None or all(name in self._answers for name in self.answers)
+        return not self.has_one_answer or all(name in self._answers for name in self.answers)
 
     def expected(self, case: Case) -> Any:
         """What is right for a case. Raises SheetError where the exercise has no answer for it."""
@@ -290,6 +335,20 @@ class Exercise:
         if name not in self._answers:
             raise SheetError(f"exercise {self.name!r}: nothing says what is right for {name!r}; decorate a function with .answer.")
         return self._answers[name](**case.args)
+
+
+@cache
+def _origin(module: str) -> str | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # a package that it should lie in is not there
+        return None
+    return None if spec is None else spec.origin
+
+
+@lru_cache(maxsize=64)
+def _text(path: str, changed: int) -> str:
+    return Path(path).read_text(encoding="utf-8")
 
 
 def exercise(name: str, *, points: Mapping[str, float], **options: Any) -> Callable[[Callable[..., Iterator[Case]]], Exercise]:

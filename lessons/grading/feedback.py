@@ -56,8 +56,8 @@ class Feedback:
         return self.title + (f": {verdict}{worth}" if verdict else "")
 
     def __repr__(self) -> str:
-        if self.possible and os.environ.get("NBGRADER_EXECUTION"):
-            return repr(float(self.points))
+        if os.environ.get("NBGRADER_EXECUTION") and not self.hints_open:
+            return repr(float(self.points))  # of a check that could not be made too: nbgrader pays in full for what is no number
         return str(self)
 
     def __str__(self) -> str:

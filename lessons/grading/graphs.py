@@ -125,7 +125,12 @@ def tame(graph: Graph) -> bool:
 
 def scalar(rng: np.random.Generator) -> float:
     """A number with one digit after the point, away from 0."""
-    return float(round(rng.choice((-1, 1)) * rng.uniform(0.5, 2.5), 1))
+    return float(round(one_of(rng, (-1, 1)) * rng.uniform(0.5, 2.5), 1))
+
+
+def one_of(rng: np.random.Generator, items: Sequence[Any]) -> Any:
+    """One of some items, as `rng.choice` draws it: the same one, in a tenth of the time."""
+    return items[int(rng.integers(len(items)))]
 
 
 def single(op: str, rng: np.random.Generator, shared: bool = False) -> Graph:
@@ -145,15 +150,15 @@ def random_graph(rng: np.random.Generator, ops: Sequence[str], most: int = 6) ->
         inputs = {f"x{i + 1}": scalar(rng) for i in range(int(rng.integers(1, 3)))}
         known, unused, rows = list(inputs), list(inputs), []
         for i in range(int(rng.integers(1, most))):
-            op = str(rng.choice(list(ops)))
-            operands = [str(rng.choice(known)) for _ in range(OPERATIONS[op][0])]
+            op = one_of(rng, ops)
+            operands = [one_of(rng, known) for _ in range(OPERATIONS[op][0])]
             rows.append([f"v{i + 1}", op, operands])
             known.append(f"v{i + 1}")
             unused = [u for u in [*unused, f"v{i + 1}"] if u not in operands]
         binary = [op for op in ops if OPERATIONS[op][0] == 2 and op in ("add", "mul", "sub")]
         while len(unused) > 1 and binary:  # what nobody reads is joined, so that every node has an adjoint
             name = f"v{len(rows) + 1}"
-            rows.append([name, str(rng.choice(binary)), unused[:2]])
+            rows.append([name, one_of(rng, binary), unused[:2]])
             unused = [*unused[2:], name]
         graph = {"inputs": inputs, "rows": rows}
         if len(unused) == 1 and tame(graph):
@@ -272,6 +277,8 @@ def tape_trace(graph: Graph) -> Trace:
 
 def close(a: Any, b: Any) -> bool:
     """Whether two adjoints have one shape and agree as well as central differences allow."""
+    if type(a) is float and type(b) is float:
+        return math.isfinite(a) and math.isfinite(b) and abs(a - b) <= 1e-6 + 1e-6 * abs(b)
     try:
         x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -352,5 +359,5 @@ def linear_right(graph: Graph) -> Values:
         for name, _, operands, constants in graph["rows"]:
             if name != moved:
                 dot[name] = math.fsum(c * dot[o] for o, c in zip(operands, constants, strict=True))
-        found[moved] = np.asarray(dot[output(graph)])
+        found[moved] = dot[output(graph)]
     return found

@@ -6,7 +6,7 @@ again: grades, tables and pages are functions of this file. A line is one of
     {"v": 1, "kind": "hand-in", "student": "ada", "file": "submitted/ada/vjp.ipynb", "beside": [], "note": "", "problem": "", "lms": {},
      "sheet": {"name": "vjp", "hash": "..."}, "sha256": "...", "seed": "...",  # of the hand-in; HMAC(the sheet's secret, sha256)
      "when": "2026-01-31T12:00:00+00:00", "level": "confined", "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
-     "cells": {"cell 3": "NameError: ..."}, "flags": ["..."], "printed": "...",
+     "cells": {"cell 3": "NameError: ..."}, "not_run": ["cell 9"], "flags": ["..."], "printed": "...",
      "exercises": {"vjp_sin": {"asked": "...",         # digest of the cases, and of how they were asked
                                "returned": [{"value": ..., "cpu_s": 0.0001, "wall_s": 0.0002},      # as wire.py writes values
                                             {"error": "...", "kind": "raised", "cpu_s": ..., "wall_s": ...}]}}}

@@ -7,13 +7,14 @@ trusted side, after the student's process is dead; `weigh` is its core, which th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .exercise import Accept, Case, Exercise, Misconception, Returned, SheetError, plain_problem
+from .exercise import SIMPLE, Accept, Case, Exercise, Misconception, Returned, SheetError, plain_problem
 
 TOLERANCES = {2: (1e-2, 1e-3), 4: (1e-4, 1e-5), 8: (1e-6, 1e-7), 16: (1e-6, 1e-7)}
 """(rtol, atol) by the number of bytes of the coarser of the two floats."""
@@ -26,6 +27,8 @@ KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "
 
 def as_plain(value: Any) -> Any:
     """What the trusted side computed, in the form in which values come back: tensors and NumPy's scalars as arrays."""
+    if type(value) in SIMPLE:
+        return value
     if isinstance(value, np.generic):
         return np.asarray(value)
     if type(value) in (list, tuple):
@@ -77,6 +80,10 @@ def _same(expected: Any, got: Any, rtol: float | None, atol: float | None, name:
 def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str) -> str:
     if type(expected) is int and type(got) is int:
         return "" if got == expected else f"{name} is {shown(got)}, which is not right."
+    if type(expected) is float and type(got) is float:  # the same as below, for what most cases are
+        relative, absolute = TOLERANCES[8][0] if rtol is None else rtol, TOLERANCES[8][1] if atol is None else atol
+        if math.isfinite(expected) and math.isfinite(got) and abs(got - expected) <= absolute + relative * abs(expected):
+            return ""
     right = np.asarray(expected)
     if not np.isfinite(right).all():
         raise SheetError("what is expected is not finite: choose cases in which it is.")
@@ -221,7 +228,7 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
     Raises:
         SheetError: the exercise says of no case what is right, or its answer itself fails: a matter for the instructor.
     """
-    accept = exercise.acceptor
+    accept = exercise.acceptor(cases)
 
     def verdict(case: Case, got: Any) -> Any:
         try:
@@ -269,6 +276,8 @@ def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> It
     said = verdict(case, back.value)
     right = said is True or said == ""
     say = "" if right else said if isinstance(said, str) else f"{returned_by(exercise, case)} is {shown(back.value)}, which is not right."
+    if back.value is None and not right and not exercise.is_value:
+        say = f"`{call}` returned nothing (None). Is a `return` missing?"
     return Item(case.group, call, right, say, "", back.cpu_s)
 
 

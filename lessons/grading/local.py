@@ -17,6 +17,7 @@ from typing import Any
 
 from .calls import StudentProblem, TimeUp, describe, run_limited
 from .exercise import Case, Exercise, Returned
+from .stubs import EMPTY, Unwritten, attempt, is_blank, without_gaps
 from .wire import WireError, decode, encode
 
 
@@ -54,11 +55,11 @@ def _drive(exercise: Exercise) -> Callable[..., Any] | None:
 def _run(exercise: Exercise, case: Case, answers: Mapping[str, Any], drive: Callable[..., Any] | None, seconds: float) -> Returned:
     name = exercise.called(case)
     given = answers.get(name)
-    if given is None or given is ...:
+    if is_blank(given):
         return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
     arguments = copy.deepcopy(list(case.args.values()))  # a function that changes its arguments must not change the case
     if exercise.is_value:
-        function, arguments = (lambda: given), []
+        function, arguments = (lambda: without_gaps(given)), []
     elif drive is not None:
         function, arguments = drive, [dict(answers), name, *arguments]
     elif callable(given):
@@ -66,21 +67,21 @@ def _run(exercise: Exercise, case: Case, answers: Mapping[str, Any], drive: Call
     else:
         return Returned(error=f"`{name}` should be a function. Give its name without calling it.", kind="type")
     cpu, wall = time.thread_time(), time.monotonic()
-    back = _guarded(function, arguments, given, name, min(seconds, 3 * exercise.limit_s))
+    others = [answers[other] for other in exercise.answers if other in answers] if drive is not None else []
+    back = _guarded(lambda: attempt(lambda: function(*arguments), given, others), given, name, min(seconds, 3 * exercise.limit_s))
     return Returned(back.value, back.error, back.kind, time.thread_time() - cpu, time.monotonic() - wall)
 
 
-def _guarded(function: Callable[..., Any], arguments: list[Any], given: Any, name: str, seconds: float) -> Returned:
+def _guarded(call: Callable[[], Any], given: Any, name: str, seconds: float) -> Returned:
     try:
-        value = run_limited(function, tuple(arguments), seconds)
-        if value is None or value is ... or value is NotImplemented:
-            return Returned(error=f"`{name}` returns nothing yet: put your code in the place of `...`.", kind="unfinished")
-        return Returned(decode(encode(value)))
+        return Returned(decode(encode(run_limited(call, (), seconds))))
     except WireError as problem:
         return Returned(error=f"what `{name}` returned {problem}.", kind="type")
     except TimeUp:
         say = f"`{name}` took too long, so it was stopped. Is there a loop that nothing ends, or one that does far too much?"
         return Returned(error=say, kind="time")
+    except Unwritten:
+        return Returned(error=f"`{name}` {EMPTY}", kind="unfinished")
     except NotImplementedError:
         return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
     except StudentProblem as problem:

@@ -12,10 +12,11 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from viz.layout import with_layout
+from viz.scale import TooLarge
 from viz.svg import to_svg
 
 from .judge import Group, Judgement
@@ -35,7 +36,8 @@ section.full { border-left-color: var(--right); } section.none { border-left-col
 .full .mark, .yes { color: var(--right); } .some .mark, .no { color: var(--wrong); }
 table { border-collapse: collapse; margin: .7rem 0; width: 100%; } caption { text-align: left; color: var(--soft); }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-top: 1px solid var(--line); }
-th { font-weight: 600; } thead th { border-top: 0; color: var(--soft); font-weight: 400; } .points { white-space: nowrap; }
+th { font-weight: 600; overflow-wrap: break-word; } thead th { border-top: 0; color: var(--soft); font-weight: 400; }
+thead th, .points { white-space: nowrap; overflow-wrap: normal; } tbody th { min-width: 6rem; max-width: 20rem; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; background: var(--tint); padding: .05em .25em;
   border-radius: .2em; overflow-wrap: anywhere; }
 .likely { background: var(--tint); border-radius: .3rem; padding: .5rem .8rem; margin: .6rem 0; }
@@ -63,7 +65,7 @@ def student_html(student: str, sheet: str, judgements: Sequence[Judgement], *, n
     exercises' hints stand on it, folded away."""
     points, most = sum(j.points for j in judgements), sum(j.max for j in judgements)
     body = "".join(_section(j, hints) for j in judgements)
-    told = "".join(f"<p>{_rich(note)}</p>" for note in notes)
+    told = "".join(f"<p>{rich(note)}</p>" for note in notes)
     heading = f"<h1>{html.escape(sheet)}</h1><p class='soft'>{html.escape(student)}</p>".replace("'", '"')
     total = f'<p class="total"><strong>{points:g}</strong> of {most:g} points</p>'
     return document(f"{sheet} · {student}", f"<main><header>{heading}{total}{told}</header>{body}</main>")
@@ -104,22 +106,37 @@ def _section(j: Judgement, hints: bool) -> str:
     parts.append(_table(j.groups))
     if kind == "some":
         if j.misconception:
-            parts.append(f'<p class="likely"><strong>It looks as if</strong> {_rich(j.misconception["say"])}</p>')
+            parts.append(f'<p class="likely"><strong>It looks as if</strong> {rich(j.misconception["say"])}</p>')
         if j.where:
-            parts.append(f"<p><strong>The first wrong node is {html.escape(j.where['node'])}.</strong> {_rich(j.where['say'])}</p>")
-        if j.trace is not None:
-            picture = sweep_picture(j.trace, j.step, (j.where or {}).get("wrong", []))
+            parts.append(f"<p><strong>The first wrong node is {html.escape(j.where['node'])}.</strong> {rich(j.where['say'])}</p>")
+        picture = _picture(j)
+        if picture:
             parts.append(
                 "<details open><summary>The smallest graph that failed, with your numbers, in the order of the reverse sweep "
                 f'(close and open to play it again)</summary><div class="picture">{picture}</div></details>'
             )
         elif j.smallest:
-            call, got = html.escape(j.smallest["call"]), _rich(str(j.smallest["got"]))
-            parts.append(f"<p>The smallest case that failed: <code>{call}</code> gave {got}</p>")
+            parts.append(f"<p>{_smallest(j.smallest, html.escape, lambda call: f'<code>{html.escape(call)}</code>')}</p>")
     if kind != "full" and hints:
         for i, text in enumerate(j.hints, 1):
-            parts.append(f"<details><summary>Hint {i} of {len(j.hints)}</summary><p>{_rich(text)}</p></details>")
+            parts.append(f"<details><summary>Hint {i} of {len(j.hints)}</summary><p>{rich(text)}</p></details>")
     return f'<section class="{kind}">{"".join(parts)}</section>'
+
+
+def _picture(j: Judgement) -> str:
+    """The smallest graph that failed, marked; "" where there is none, or one that is too large to be drawn in full."""
+    try:
+        return sweep_picture(j.trace, j.step, (j.where or {}).get("wrong", [])) if j.trace is not None else ""
+    except TooLarge:
+        return ""
+
+
+def _smallest(smallest: dict[str, Any], text: Callable[[str], str], code: Callable[[str], str]) -> str:
+    """The smallest case that failed, or the value that was written, where there is no call."""
+    call, got = smallest["call"], str(smallest["got"])
+    if call.isidentifier():
+        return f"You have {code(call)} = {code(got)}."
+    return f"The smallest case that failed: {code(call)} gave {text(got)}"
 
 
 def _table(groups: Sequence[Group]) -> str:
@@ -128,13 +145,13 @@ def _table(groups: Sequence[Group]) -> str:
         right = g.total > 0 and g.right == g.total
         sign = '<span class="yes">✓</span>' if right else '<span class="no">✗</span>'
         rows.append(
-            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{g.points:g} of {g.max:g}</td><td>{_rich(g.say)}</td></tr>'
+            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{g.points:g} of {g.max:g}</td><td>{rich(g.say)}</td></tr>'
         )
     head = "<thead><tr><th>what</th><th>points</th><th>what was seen</th></tr></thead>"
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
-def _rich(text: str) -> str:
+def rich(text: str) -> str:
     """Text as HTML, with `code` between backticks."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
@@ -144,7 +161,7 @@ def sweep_picture(trace: dict[str, Any], step: int, wrong: Sequence[str]) -> str
 
     The classes of the marks are those of this module's stylesheet; without it they are all there at once.
     """
-    svg = to_svg(trace, step)
+    svg = to_svg(trace, step, groups="open")
     place = with_layout(trace)["layout"]["nodes"]
     last = {w[0]: i for i, s in enumerate(trace["steps"]) for w in s["writes"] if w[1] == "g"}
     order = [node for node, at in sorted(last.items(), key=lambda pair: pair[1]) if at < step and node in place]
@@ -157,8 +174,22 @@ def sweep_picture(trace: dict[str, Any], step: int, wrong: Sequence[str]) -> str
         centre = f'cx="{x + 2:g}" cy="{y + 2:g}"'
         badge = f'<circle class="badge {kind}" {centre} r="10"/><text class="sign" x="{x + 2:g}" y="{y + 6.5:g}">{sign}</text>'
         marks.append(f'<g class="verdict a{min(i, LONGEST - 1)}">{ring}{badge}</g>')
-    end = svg.rindex("</g></svg>")
+    end = _end_of_the_graph(svg)
     return svg[:end] + "".join(marks) + svg[end:].strip()
+
+
+def _end_of_the_graph(svg: str) -> int:
+    """Where the group that holds the graph is closed: the first one with a place of its own. The marks have the same place."""
+    start = svg.index("<g transform=")
+    depth = 0
+    for tag in re.compile(r"<g\b[^>]*?(/?)>|</g>").finditer(svg, start):
+        if tag[0] == "</g>":
+            depth -= 1
+            if depth == 0:
+                return tag.start()
+        elif not tag[1]:
+            depth += 1
+    raise ValueError("an SVG document whose groups are not closed")
 
 
 # ---------------------------------------------------------------------------------------------------------------- markdown
@@ -190,7 +221,7 @@ def student_markdown(student: str, sheet: str, judgements: Sequence[Judgement], 
             if j.smallest:
                 out += [
                     "",
-                    f"The smallest case that failed: {plain_markdown(j.smallest['call'])} gave {plain_markdown(str(j.smallest['got']))}",
+                    _smallest(j.smallest, plain_markdown, plain_markdown),
                 ]
         if kind != "full" and hints and j.hints:
             out += ["", f"A first hint: {plain_markdown(j.hints[0])}"]

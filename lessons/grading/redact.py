@@ -32,7 +32,7 @@ ENGINES = ("minigrad.engine.reverse", "minigrad.engine.forward", "minigrad.graph
 """The modules by which everything in the library that differentiates does so."""
 RULE_PARAMETERS = ("g", "t", "c")
 """How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a tangent (c where g is taken)."""
-UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins")
+UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins", "stubs")
 """Our own modules that run on the student's side."""
 CALL = "from untrusted.absent import absent; absent({name!r})"
 EMPTY = '''"""{name} is not here while hand-ins are graded."""

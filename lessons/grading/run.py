@@ -35,11 +35,12 @@ import numpy as np
 
 from . import handins, redact, wire
 from .confine import LEVELS, ConfinementError
+from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
 from .judge import Judgement, judge
 from .sheet import Sheet, load_sheet, own_solution
-from .supervisor import Outcome, Run, Server, Work, bubblewrap, disown_all, iter_groups
+from .supervisor import Outcome, Questions, Run, Server, Work, bubblewrap, disown_all, forbidden, iter_groups
 
 JOURNAL, SECRET, UNPACKED, WORK = "journal.jsonl", "secret.key", "unpacked", "work"
 """In the results folder: the journal, the sheet's secret, what was in zips, and what is there only while the grader runs."""
@@ -68,15 +69,16 @@ def cases_for(exercise: Exercise, seed: str) -> list[Case]:
 def asked(exercise: Exercise, cases: list[Case]) -> str:
     """A digest of what a student's process is asked, and how: while it stays the same, what came back stays good."""
     how = [exercise.drive_code(), list(exercise.answers), sorted(exercise.forbid), exercise.limit_s, exercise.is_value]
-    what = [[exercise.called(case), [wire.encode(arg) for arg in case.args.values()]] for case in cases]
-    return hashlib.sha256(json.dumps([how, what]).encode()).hexdigest()
+    what = [f"{exercise.called(case)}({case.sent})" for case in cases]
+    return hashlib.sha256("\n".join([json.dumps(how), *what]).encode()).hexdigest()
 
 
 def grade_one(job: dict[str, Any]) -> Record:
     """Runs one hand-in and returns its line of the journal. It judges nothing.
 
     job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret" (hex), "least" (a level), "warm", "wrap",
-    "work" (a folder for temporary files, or ""). Raises ConfinementError where isolation is worse than "least".
+    "work" (a folder for temporary files, or ""), "together", "shorten" (see `check_own_solution`). Raises ConfinementError where isolation
+    is worse than "least".
     """
     sheet, start = sheet_at(job["sheet"]), time.monotonic()
     record: Record = {
@@ -102,13 +104,14 @@ def grade_one(job: dict[str, Any]) -> Record:
     except handins.HandInError as error:
         return record | {"problem": str(error)}
     questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
-    outcome = run_cells(cells, questions, beside, job)
+    outcome = run_cells(cells, questions, beside, job, shown_in(job["sheet"]) if job["shorten"] else frozenset())
     return record | {
         "level": outcome.level,
         "seconds": round(time.monotonic() - start, 6),
         "cpu_s": round(outcome.cpu_s, 6),
         "stops": outcome.stops,
         "cells": outcome.cells,
+        "not_run": outcome.not_run or [],
         "flags": outcome.flags,
         "printed": outcome.printed,
         "exercises": {
@@ -119,14 +122,26 @@ def grade_one(job: dict[str, Any]) -> Record:
 
 
 def run_cells(
-    cells: list[tuple[str, str]], questions: list[tuple[Exercise, list[Case]]], beside: list[Path], job: dict[str, Any]
+    cells: list[tuple[str, str]], questions: Questions, beside: list[Path], job: dict[str, Any], shown: frozenset[str]
 ) -> Outcome:
-    """What a notebook's cells and functions gave: once for each set of forbidden names among the exercises."""
-    outcome = Outcome()
-    for forbid, part in iter_groups(questions):
-        with server(forbid, job) as process:
-            Run(process, Work(cells, part, beside), outcome, job["least"]).run()
+    """What a notebook's cells and functions gave.
+
+    Each exercise is asked in a process without the names that it forbids. One process without all the names that any of them forbids does
+    for all: as long as nothing calls one of these, it does what it would do if they were there. If something does, the exercises that
+    forbid less are asked again, each set of names in a process of its own; those answers count.
+    """
+    outcome, groups, all_names = Outcome(), list(iter_groups(questions)), forbidden(questions)
+    if len(groups) > 1 and job["together"]:
+        _run(all_names, Work(cells, list(questions), beside, shown), outcome, job)
+        groups = [(names, part) for names, part in groups if names != all_names and outcome.absent]
+    for names, part in groups:
+        _run(names, Work(cells, part, beside, shown), outcome, job)
     return outcome
+
+
+def _run(names: tuple[str, ...], work: Work, outcome: Outcome, job: dict[str, Any]) -> None:
+    with server(names, job) as process:
+        Run(process, work, outcome, job["least"]).run()
 
 
 def _packed(returned: Returned) -> dict[str, Any]:
@@ -151,6 +166,16 @@ def _sheet(path: str, changed: float) -> Sheet:
 def sheet_at(path: str) -> Sheet:
     """The sheet at a path, loaded once in each process of a pool."""
     return _sheet(path, os.stat(path).st_mtime)
+
+
+@lru_cache(maxsize=8)
+def _shown(path: str, changed: float) -> frozenset[str]:
+    return demonstrations(_sheet(path, changed))
+
+
+def shown_in(path: str) -> frozenset[str]:
+    """The sources of those cells of a sheet that only show something."""
+    return _shown(path, os.stat(path).st_mtime)
 
 
 # ------------------------------------------------------------------------------------------------------------------ servers
@@ -319,6 +344,7 @@ def grade(
         SheetError: the sheet's own solution does not get full points, or the sheet is wrong otherwise; nobody is graded then.
         ConfinementError: isolation is worse than options.least.
         FileNotFoundError: there is no such sheet or folder.
+        HandInError: there are no hand-ins in the folder, or its zip cannot be unpacked.
         JournalError: the journal is in use, or damaged.
     """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
@@ -327,9 +353,11 @@ def grade(
         work = _empty(out / WORK)
         try:
             job = _common_job(sheet_path, out, work, options)
-            check_own_solution(sheet, job)
+            job |= check_own_solution(sheet, job)
             report = Report()
             jobs = list(_jobs(handins.find(submitted, sheet, _empty(out / UNPACKED)), job))
+            if not jobs:
+                raise handins.HandInError(f"there are no hand-ins in {submitted}: neither folders of students nor notebooks nor zips.")
             known = last_hand_ins(out / JOURNAL)
             todo = [j for j in jobs if j["student"] not in known or not is_current(known[j["student"]], sheet, j)]
             for record in _spread(todo, options, executor, report, log):
@@ -370,6 +398,7 @@ def appeal(sheet_path: Path, out: Path, student: str, options: Options = Options
         job = _common_job(sheet_path, out, work, options)
         if record["file"] and not Path(record["file"]).is_file():
             raise SheetError(f"the hand-in of {student}, {record['file']}, is not there any more (it may have come out of a zip).")
+        job["shorten"] = bool(record.get("not_run"))
         jobs = {j["student"]: j for j in _jobs([_hand_in_of(record)], job)}
         now = grade_one(jobs[student])
     finally:
@@ -401,6 +430,8 @@ def _common_job(sheet_path: Path, out: Path, work: Path, options: Options) -> di
         "warm": options.warm,
         "wrap": wrap,
         "work": str(work),
+        "together": False,
+        "shorten": False,
     }
 
 
@@ -453,13 +484,28 @@ def _jobs(found: Iterable[handins.HandIn], common: dict[str, Any]) -> Iterator[d
         }
 
 
-def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> None:
-    """The instructor's own solution must get full points, by the way that hand-ins go. Raises SheetError."""
+def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
+    """The instructor's own solution must get full points, by the way that hand-ins go. Raises SheetError.
+
+    Returns what it shows about the quicker way: "shorten", whether its points are full without the cells that only show something;
+    "together", whether it calls nothing that any exercise forbids, so that one process will do for most hand-ins.
+    """
     if sheet.notebook is None:
         raise SheetError(f"sheet {sheet.name}: there is no notebook beside it, so it has no solution of its own.")
     questions = [(exercise, cases_for(exercise, seed_for(b"own", sheet.hash))) for exercise in sheet.exercises]
-    outcome = run_cells(handins.code_cells(sheet.notebook, sheet), questions, [], job)
-    _need_full([judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions])
+    cells = handins.code_cells(sheet.notebook, sheet)
+
+    def judged(shown: frozenset[str]) -> tuple[Outcome, list[Judgement]]:
+        outcome = run_cells(cells, questions, [], job | {"together": True}, shown)
+        return outcome, [judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions]
+
+    shown = demonstrations(sheet)
+    outcome, found = judged(shown)
+    shorten = bool(shown) and all(judgement.full for judgement in found)
+    if not shorten:
+        outcome, found = judged(frozenset())
+        _need_full(found)
+    return {"shorten": shorten, "together": not outcome.absent}
 
 
 def _need_full(found: list[Judgement]) -> None:

@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,8 @@ from .exercise import Exercise, Returned, SheetError
 from .judge import Judgement, as_plain, judge
 from .local import run_cases, run_notebook
 
+OWN = "minigrad_sheet_"
+"""With this begin the names of the modules that were made of a sheet.py."""
 CHECKS = ("check", "predict")
 """The functions that a check cell calls, with the exercise's name first."""
 
@@ -49,6 +52,13 @@ class Sheet:
     def max_points(self) -> float:
         """What the whole sheet is worth."""
         return sum(e.max_points for e in self.exercises)
+
+    @property
+    def title(self) -> str:
+        """What people call it: the notebook's first heading, or else its name."""
+        text = next((_source(c) for c in (self.notebook or {"cells": []})["cells"] if c["cell_type"] == "markdown"), "")
+        heading = next((line[2:].strip() for line in text.split("\n") if line.startswith("# ")), "")
+        return heading or self.name
 
     def __getitem__(self, name: str) -> Exercise:
         return next(e for e in self.exercises if e.name == name)
@@ -76,7 +86,7 @@ def load_sheet(path: str | Path) -> Sheet:
         assert notebook is not None
         named = (notebook.get("metadata", {}).get("minigrad") or {}).get("exercises")
         if named:
-            module = importlib.import_module(named)
+            module = _imported(str(named), path)
         elif (path.parent / "sheet.py").is_file():
             module = _module_of(path.parent / "sheet.py")
         else:
@@ -87,6 +97,7 @@ def load_sheet(path: str | Path) -> Sheet:
     cells = _check_cells(notebook) if notebook is not None else []
     ordered = _matched(found, cells, path) if notebook is not None else list(found.values())
     for exercise in ordered:
+        _check_drive(exercise, path)
         if not exercise.has_answer:
             raise SheetError(f"exercise {exercise.name!r}: it has neither answer nor accept, so nobody can say what is right.")
     source = Path(str(module.__file__)).read_bytes()
@@ -109,12 +120,44 @@ def exercises_of(module: ModuleType) -> dict[str, Exercise]:
     listed = getattr(module, "EXERCISES", None)
     listed = listed.values() if isinstance(listed, dict) else vars(module).values() if listed is None else listed
     found: dict[str, Exercise] = {}
+    where = module.__file__ if module.__name__.startswith(OWN) else module.__name__
     for e in listed:
         if isinstance(e, Exercise) and found.setdefault(e.name, e) is not e:
-            raise SheetError(f"{module.__name__}: two exercises are called {e.name!r}.")
+            raise SheetError(f"{where}: two exercises are called {e.name!r}.")
+        if isinstance(e, Exercise) and module.__name__.startswith(OWN):
+            e.home = str(Path(str(module.__file__)).parent)
     if not found:
-        raise SheetError(f"{module.__name__}: there is no exercise in it.")
+        raise SheetError(f"{where}: there is no exercise in it.")
     return found
+
+
+def _imported(name: str, path: Path) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SheetError(f"{path}: its metadata name the module of exercises {name!r}, which cannot be imported: {error}.") from error
+
+
+def _check_drive(exercise: Exercise, path: Path) -> None:
+    """That the drive is there and can be run: what is wrong with it must not look like a fault of the students'."""
+    code = exercise.drive_code()
+    if code is None:
+        return
+    what = f"{path}: exercise {exercise.name!r}: the drive {exercise.drive!r}"
+    try:
+        tree = ast.parse(code[0])
+    except SyntaxError as error:
+        raise SheetError(f"{what} is no Python (line {error.lineno}: {error.msg}).") from None
+    if code[1] not in {name for node in tree.body for name in _defined(node)}:
+        raise SheetError(f"{what} is not found: its module defines no {code[1]}.")
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef):
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.ImportFrom | ast.Import):
+        yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        yield from (n.asname or n.name for n in ast.walk(node) if isinstance(n, ast.alias))
 
 
 def public_exercises(path: Path) -> dict[str, Exercise]:
@@ -128,7 +171,7 @@ def _read_module(path: Path, changed: int) -> ModuleType:
 
 
 def _module_of(path: Path) -> ModuleType:
-    name = "minigrad_sheet_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    name = OWN + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -160,8 +203,10 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         assert isinstance(notebook["cells"], list)
-    except (ValueError, KeyError, TypeError, AssertionError) as error:
-        raise SheetError(f"{path}: not a notebook ({type(error).__name__}).") from None
+    except ValueError:
+        raise SheetError(f"{path}: not a notebook: it is not valid JSON.") from None
+    except (KeyError, TypeError, AssertionError):
+        raise SheetError(f"{path}: not a notebook: it has no list of cells.") from None
     return dict(notebook)
 
 
@@ -288,7 +333,7 @@ def own_solution(sheet: Sheet, seed: int = 0, seconds: float = 120.0) -> list[Ju
     Of a sheet without a notebook the exercises' own answers are judged, where they have such. Raises SheetError where a cell fails.
     """
     if sheet.notebook is None:
-        return [_own_answers(e, seed) for e in sheet.exercises if e.acceptor is None]
+        return [_own_answers(e, seed) for e in sheet.exercises if e.has_one_answer]
     try:
         scope = run_notebook(sheet.notebook, sheet.check_ids)
     except RuntimeError as error:

@@ -2,6 +2,8 @@
 
 After reading this file you know what `plt.plot(x)` does while a hand-in is graded: nothing. Anything can be asked of a stand-in; it
 gives another one. `lessons.grading` is one too: the checks in a notebook are for the student, and the grader does not look at them.
+A package that a lesson's own cells use, and that is not here, can be imported as well, so that the rest of the cell runs: it is the first
+use of it that fails, with a sentence.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from collections.abc import Iterator
 from dis import opname
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 DISPLAY_ONLY = frozenset(
     "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel viz lessons otter nbgrader".split()
 )
+
+NOT_HERE = frozenset({"sympy"})
+"""What the lessons' own cells use and no exercise asks for. Any other package that is not here fails at its import, as everywhere."""
 
 
 class Nothing:
@@ -105,6 +110,53 @@ class _Finder:
         pass
 
 
+# ------------------------------------------------------------------------------------------------------ packages not here
+
+
+class _Gone:
+    """Something out of a package that is not here."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _fail(self, *args: Any, **kwargs: Any) -> NoReturn:
+        package = self._name.partition(".")[0]
+        here = "NumPy, minigrad and the standard library are"
+        say = f"{package} is not there when a hand-in is graded, so `{self._name}` cannot be used; {here}."
+        raise ModuleNotFoundError(say, name=package)
+
+    __call__ = __getitem__ = __iter__ = __len__ = __mro_entries__ = __enter__ = __exit__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __neg__ = _fail
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._fail()
+
+
+class _GonePackage(ModuleType):
+    __path__: list[str] = []  # noqa: RUF012  # so that its submodules are looked for, and found here
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Gone(f"{self.__name__}.{name}")
+
+
+class _LastFinder:
+    """Finds those packages when nobody else has."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in NOT_HERE else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _GonePackage(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
 def install(nothing_: Nothing) -> None:
     """From now on, importing one of the packages gives a stand-in."""
     sys.meta_path.insert(0, _Finder(nothing_))  # type: ignore[arg-type]
+    sys.meta_path.append(_LastFinder())  # type: ignore[arg-type]

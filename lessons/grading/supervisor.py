@@ -13,6 +13,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import secrets
 import select
 import shutil
@@ -33,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from . import confine, warm, wire
+from .demonstrations import to_leave_out
 from .exercise import FAILURES, Case, Exercise, Returned
 
 CELL_S = 10.0
@@ -42,8 +44,8 @@ HAND_IN_S = 60.0
 """CPU seconds of a hand-in for all steps that come back; those that have to be stopped are bounded by their number."""
 STOPS = 10
 """So many steps may have to be stopped before the hand-in is over."""
-TOGETHER = 16
-"""So many calls are sent at once."""
+TOGETHER = 64
+"""So many calls of an exercise are sent at once."""
 FOLDER_BYTES = 64 << 20
 PRINTED = 20_000
 FLAGS = 20
@@ -60,6 +62,9 @@ class Stopped(Exception):
 
 # ----------------------------------------------------------------------------------------------------------------- servers
 
+KNOWN_SENDERS = hasattr(socket, "SO_PASSCRED")
+CREDENTIALS = socket.CMSG_SPACE(12)
+"""Room for the numbers of process, user and group, which Linux adds to a message."""
 BOOT = "import sys; sys.path.append({library!r}); from untrusted.warm import main; main()"
 
 
@@ -98,6 +103,7 @@ class Server:
 
     def __init__(self, library: Path, wrap: bool, work: Path | None = None) -> None:
         self.library, self.wrapped = library, wrap
+        self.learnt: set[str] = set()
         self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="minigrad-hand-in-", dir=work)))
         self.readable = python_paths(library)
         ours, theirs = socket.socketpair()
@@ -112,10 +118,14 @@ class Server:
         self.control = ours
         _servers.add(self)
         self.control.settimeout(60)
+        if KNOWN_SENDERS:
+            self.control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.sender = 0  # of the last answer: the number that the process has here, whatever it is over there; 0 if nobody can tell
         if not self._answer().get("ready"):
             complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
             self.close()
             raise confine.ConfinementError(f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}")
+        self.command(do="prepare", folder=str(self.base), read=self.readable, memory=confine.MEMORY_BYTES)
 
     def command(self, pipes: Sequence[int] = (), **message: Any) -> dict[str, Any]:
         """Sends a command and waits for its answer. Raises ConfinementError where the server is gone."""
@@ -130,20 +140,44 @@ class Server:
 
     def _answer(self) -> dict[str, Any]:
         data = b""
+        self.sender = 0
         while not data.endswith(b"\n"):
-            more = self.control.recv(65536)
+            more, extra, _, _ = self.control.recvmsg(65536, CREDENTIALS)
             if not more:
                 return {}
             data += more
+            for level, kind, about in extra:
+                if KNOWN_SENDERS and (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                    self.sender = int.from_bytes(about[:4], sys.byteorder)
         return dict(json.loads(data))
 
     def child(self, folder: Path) -> Child:
-        """A fresh process for a hand-in."""
+        """A fresh process for a hand-in, which may write the folder that `fresh_folder` gave."""
         return Child(self, folder)
 
+    def learn(self, key: str, source: str) -> None:
+        """Tells of an instructor's drive, so that it is compiled once and not for each hand-in."""
+        if key not in self.learnt:
+            self.learnt.add(key)
+            self.command(do="learn", key=key, source=source)
+
     def fresh_folder(self) -> Path:
-        """An empty folder that only the next child may write."""
-        return Path(tempfile.mkdtemp(dir=self.base))
+        """The folder in which the next child works, empty."""
+        self.clear()
+        return self.base
+
+    def clear(self) -> None:
+        """Removes what a child has left. Raises ConfinementError where something stays that the next one would find."""
+        with contextlib.suppress(OSError):
+            os.chmod(self.base, 0o700)
+        for entry in os.scandir(self.base):
+            if entry.is_dir(follow_symlinks=False):
+                _remove(Path(entry.path))
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+        if left := os.listdir(self.base):
+            raise confine.ConfinementError(f"{self.base / left[0]}, which a hand-in has left, cannot be removed")
 
     def close(self) -> None:
         """Ends the server, and with it every process and file of its hand-ins."""
@@ -189,22 +223,20 @@ class Child:
         request_read, self.requests = os.pipe()
         self.answers, answer_write = os.pipe()
         try:
-            told = {"folder": str(folder), "read": server.readable, "memory": confine.MEMORY_BYTES}
-            self.pid = int(server.command([request_read, answer_write], do="fork", **told)["pid"])
+            said = self.server.command([request_read, answer_write], do="fork")
         finally:
             os.close(request_read)
             os.close(answer_write)
         os.set_blocking(self.requests, False)
         os.set_blocking(self.answers, False)
-        self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
-        try:
-            hello = json.loads(self._line(20.0, time.monotonic() + 60.0))  # nothing of the student's has run yet
-        except Stopped as stopped:
-            hello = {"error": stopped.text}
-        if "error" in hello:
+        self.unsent, self.unread, self.used, self.junk, self.absent = b"", b"", 0.0, 0, False
+        self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
+        self.poll = select.poll()
+        self.poll.register(self.answers, select.POLLIN)
+        if "error" in said:
             self.close()
-            raise confine.ConfinementError(f"a process for a hand-in could not lock itself in: {hello['error']}")
-        self.level = confine.level_of(hello["obtained"], server.wrapped)
+            raise confine.ConfinementError(f"a process for a hand-in could not lock itself in: {said['error']}")
+        self.level = confine.level_of(said["obtained"], server.wrapped)
 
     def ask(self, limit_s: float, **request: Any) -> tuple[dict[str, Any], float, float]:
         """Sends a request; returns its answer, and the CPU and the wall seconds that it took. Raises Stopped."""
@@ -216,24 +248,37 @@ class Child:
         self.unsent += wire.dumps({"id": number, **request})
         return number
 
+    def send_calls(self, exercise: Exercise, cases: Sequence[Case], drive: str) -> list[str]:
+        """Puts calls on their way, all in one request; returns the numbers by which their answers are known."""
+        secret = secrets.token_hex(8)
+        numbers = [f"{secret}-{i}" for i in range(len(cases))]
+        about = wire.text({"do": "calls", "drive": drive, "answers": list(exercise.answers), "is_value": exercise.is_value})
+        calls = ",".join(map(exercise.request, cases, numbers))
+        self.unsent += f'{about[:-1]},"calls":[{calls}]}}\n'.encode("ascii")
+        return numbers
+
     def receive(self, number: str, limit_s: float) -> tuple[dict[str, Any], float, float]:
         """The answer to the request that is next in turn, and the CPU and wall seconds since the last answer. Raises Stopped."""
         cpu, wall = self.used, time.monotonic()
         while True:
+            waited = b"\n" not in self.unread
             line = self._line(cpu + limit_s, wall + WALL * limit_s)
             try:
                 answer = wire.loads(line)
             except wire.WireError:
                 answer = None
             if isinstance(answer, dict) and answer.get("id") == number:
-                return answer, self._cpu() - cpu, time.monotonic() - wall
+                return answer, (self._cpu() - cpu if waited else 0.0), time.monotonic() - wall
+            if answer == {"absent": True}:
+                self.absent = True
+                continue
             self.junk += 1  # a line that somebody else wrote: it is no answer to what was asked
             if self.junk > 1000:
                 raise Stopped("died", "Something in the notebook wrote to the grader's own pipe, so it was stopped.")
 
     def _cpu(self) -> float:
         """What the process has used so far, all its threads together."""
-        if self.server.wrapped or not sys.platform.startswith("linux"):  # its number is another one here
+        if not self.pid or not sys.platform.startswith("linux"):
             self.used = float(self.server.command(do="cpu")["cpu"])
         else:
             with contextlib.suppress(OSError):  # it may have ended
@@ -246,14 +291,18 @@ class Child:
 
         until_cpu: what its CPU clock may show; until: what the monotonic clock may show.
         """
+        if b"\n" not in self.unread:
+            self._wait(until_cpu, until)
+        line, _, self.unread = self.unread.partition(b"\n")
+        return line
+
+    def _wait(self, until_cpu: float, until: float) -> None:
         next_look = time.monotonic() + TICK_S
-        poll = select.poll()
-        poll.register(self.answers, select.POLLIN)
         if self.unsent:
-            poll.register(self.requests, select.POLLOUT)
+            self.poll.register(self.requests, select.POLLOUT)
         read = 0
         while b"\n" not in self.unread:
-            for pipe, _ in poll.poll(1000 * TICK_S):
+            for pipe, _ in self.poll.poll(1000 * TICK_S):
                 if pipe == self.answers:
                     more = os.read(pipe, 1 << 20)
                     if not more:
@@ -268,12 +317,10 @@ class Child:
                     except BrokenPipeError:
                         raise self._ended() from None
                     if not self.unsent:
-                        poll.unregister(pipe)
+                        self.poll.unregister(pipe)
             if time.monotonic() > next_look:
                 self._watch(until_cpu, until)
                 next_look = time.monotonic() + TICK_S
-        line, _, self.unread = self.unread.partition(b"\n")
-        return line
 
     def _watch(self, until_cpu: float, until: float) -> None:
         if self._cpu() > until_cpu:
@@ -318,17 +365,22 @@ def _size(folder: Path) -> int:
 @dataclass
 class Work:
     """What is to be asked of a hand-in. cells: (name such as "cell 3", source); exercises: with their cases; beside: files of the student
-    that lie beside the notebook."""
+    that lie beside the notebook; shown: sources of cells that need not be run if no other cell can tell (demonstrations.py)."""
 
     cells: list[tuple[str, str]]
     exercises: list[tuple[Exercise, list[Case]]]
     beside: list[Path] = field(default_factory=list)
+    shown: frozenset[str] = frozenset()
 
 
 @dataclass
 class Outcome:
-    """What came of it. returned: for each exercise's name what came back for each of its cases; cells: what went wrong, by cell; level:
-    the worst level of isolation that any of its processes had; cpu_s: seconds of all its processes together."""
+    """What came of it.
+
+    returned: for each exercise's name what came back for each of its cases; cells: what went wrong, by cell; level: the worst level of
+    isolation that any of its processes had; cpu_s: seconds of all its processes together; absent: whether something was called that had
+    been taken out of the library; not_run: cells that were left out because they only show something, if that has been decided.
+    """
 
     returned: dict[str, list[Returned]] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)
@@ -337,9 +389,8 @@ class Outcome:
     level: str = ""
     stops: int = 0
     cpu_s: float = 0.0
-
-
-NOT_RUN = Returned(error="", kind="time")
+    absent: bool = False
+    not_run: list[str] | None = None
 
 
 class Run:
@@ -357,6 +408,9 @@ class Run:
 
     def run(self) -> None:
         """Runs everything; what came back is in the outcome. Raises ConfinementError where isolation is worse than asked for."""
+        for exercise, _ in self.work.exercises:
+            if code := exercise.drive_code():
+                self.server.learn(key_of(code), code[0])
         while self.todo and self.stops <= STOPS and self.spent < HAND_IN_S:
             child = None
             folder = self.server.fresh_folder()
@@ -368,8 +422,9 @@ class Run:
             finally:
                 if child is not None:
                     self.outcome.cpu_s += child.used
+                    self.outcome.absent |= child.absent
                     child.close()
-                _remove(folder)
+                self.server.clear()
         over = f"It was not run any more: {self.stops} steps had to be stopped before it." if self.stops > STOPS else ""
         over = over or f"It was not run any more: the whole hand-in has {HAND_IN_S:g} seconds of computing."
         for exercise, number, _ in self.todo:
@@ -387,8 +442,10 @@ class Run:
     def _cells(self, child: Child) -> bool:
         """Runs the cells; False if one of them did not come back: it is left out the next time."""
         self.drives: set[str] = set()
+        if self.outcome.not_run is None and not self._plan(child):
+            return False
         for name, source in self.work.cells:
-            if name in self.left_out:
+            if name in self.left_out or name in (self.outcome.not_run or ()):
                 continue
             try:
                 answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
@@ -403,6 +460,18 @@ class Run:
                 self.outcome.cells[name] = error
         return True
 
+    def _plan(self, child: Child) -> bool:
+        """Decides which cells are not run; False if the process ended over it. Nothing of the student's has run so far."""
+        self.outcome.not_run = []
+        if self.work.shown:
+            try:
+                self.outcome.not_run = to_leave_out(
+                    self.work.cells, self.work.shown, lambda sources: child.ask(CELL_S, do="names", sources=sources)[0].get("cells")
+                )
+            except Stopped:  # a text on which Python's own parser breaks: the cell will be left out when it is its turn
+                return False
+        return True
+
     def _calls(self, child: Child) -> None:
         """Makes the calls that are still to be made, some at a time: the next ones wait in the pipe while one is being answered."""
         answered: set[str] = set()  # exercises that this process has given an answer for
@@ -410,7 +479,7 @@ class Run:
             exercise = self.todo[0][0]
             key = self._drive(child, exercise)
             batch = [item for item in islice(self.todo, TOGETHER) if item[0] is exercise]
-            sent = [child.send(self._request(exercise, case, key)) for _, _, case in batch]
+            sent = child.send_calls(exercise, [case for _, _, case in batch], key)
             for (_, number, case), question in zip(batch, sent, strict=True):
                 try:
                     answer, cpu, wall = child.receive(question, exercise.limit_s)
@@ -434,17 +503,12 @@ class Run:
         code = exercise.drive_code()
         if code is None:
             return ""
-        key = hashlib.sha256("\0".join(code).encode()).hexdigest()[:12]
+        key = key_of(code)
         if key not in self.drives:
             self.drives.add(key)
             with contextlib.suppress(Stopped):  # then its first call does not come back either
                 child.ask(CELL_S, do="drive", key=key, source=code[0], function=code[1])
         return key
-
-    def _request(self, exercise: Exercise, case: Case, key: str) -> dict[str, Any]:
-        request = exercise.request(case)
-        request["args"] = [wire.encode(arg) for arg in request["args"]]
-        return {**request, "do": "call", "drive": key, "answers": list(exercise.answers)}
 
     def _returned(self, answer: dict[str, Any], name: str, cpu: float, wall: float) -> Returned:
         """What an answer amounts to. It was written by a process that the student may have taken over."""
@@ -457,14 +521,18 @@ class Run:
         kind = kind if isinstance(kind, str) and kind in FAILURES else "raised"
         error = wire.one_line(answer.get("error")) or "It gave no value."
         if kind == "missing":
-            error = self._why_missing(name, error)
+            kind, error = self._why_missing(name, error)
         return Returned(error=error, kind=kind, cpu_s=cpu, wall_s=wall)
 
-    def _why_missing(self, name: str, error: str) -> str:
-        for cell, source in self.work.cells:
-            if cell in self.outcome.cells and name in source:
-                return f"{error} In {cell}: {self.outcome.cells[cell]}"
-        return error
+    def _why_missing(self, name: str, error: str) -> tuple[str, str]:
+        """(kind, sentence): a name that is missing because the cell that should define it failed has been written all the same."""
+        failed = [(cell, source) for cell, source in self.work.cells if cell in self.outcome.cells and name in source]
+        defines = re.compile(rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)", re.MULTILINE)
+        failed.sort(key=lambda pair: not defines.search(pair[1]))
+        if not failed:
+            return "missing", error
+        cell, source = failed[0]
+        return "raised" if defines.search(source) else "missing", f"{error} In {cell}: {self.outcome.cells[cell]}"
 
     def _postpone(self, exercise: Exercise, group: str) -> None:
         """After a call that did not come back: the rest of its group is not tried, and the exercise's other groups come last."""
@@ -491,6 +559,11 @@ class Run:
             self.outcome.printed += wire.clean(printed[: PRINTED - len(self.outcome.printed)])
 
 
+def key_of(code: tuple[str, str]) -> str:
+    """The word by which a drive is known."""
+    return hashlib.sha256("\0".join(code).encode()).hexdigest()[:12]
+
+
 def _copy(beside: list[Path], folder: Path) -> None:
     """The student's other files, as far as they are ordinary and small."""
     room = FOLDER_BYTES // 2
@@ -500,9 +573,17 @@ def _copy(beside: list[Path], folder: Path) -> None:
                 shutil.copyfile(path, folder / path.name)
 
 
-def iter_groups(exercises: Sequence[tuple[Exercise, list[Case]]]) -> Iterator[tuple[tuple[str, ...], list[tuple[Exercise, list[Case]]]]]:
+Questions = Sequence[tuple[Exercise, list[Case]]]
+
+
+def forbidden(exercises: Questions) -> tuple[str, ...]:
+    """All names that any of the exercises forbids."""
+    return tuple(sorted({name for exercise, _ in exercises for name in exercise.forbid}))
+
+
+def iter_groups(exercises: Questions) -> Iterator[tuple[tuple[str, ...], list[tuple[Exercise, list[Case]]]]]:
     """The exercises by what they forbid: each set of forbidden names needs a library of its own."""
     groups: dict[tuple[str, ...], list[tuple[Exercise, list[Case]]]] = {}
     for exercise, cases in exercises:
-        groups.setdefault(tuple(sorted(exercise.forbid)), []).append((exercise, cases))
+        groups.setdefault(forbidden([(exercise, cases)]), []).append((exercise, cases))
     yield from groups.items()

@@ -6,7 +6,10 @@ socket by which the grader commands the server is closed in it. A cold start is 
 
 The server is run as `python -I -S -c ...` with a Unix socket as its standard input, and reads one command a line:
 
-    {"do": "fork", "folder": ..., "read": [...]}  with two pipes  -> {"pid": 12}      a child that answers requests (worker.py)
+    {"do": "prepare", "folder": ..., "read": [...], "memory": ...} -> {"prepared": true}   what every child locks itself in with
+    {"do": "learn", "key": ..., "source": ...}                    -> {"learnt": true}     an instructor's drive, compiled for all children
+    {"do": "fork"}  with two pipes                                -> {"pid": 12, "obtained": [...]}  from a child, which has locked itself
+                                                                     in and goes on to answer requests (worker.py)
     {"do": "cpu"}                                                 -> {"cpu": 0.02}    seconds of CPU that the child has used
     {"do": "end", "patience": 0.5}                                -> {"status": 0}    how it ended; it is killed if it does not by itself
 """
@@ -34,8 +37,12 @@ from . import confine, worker
 PRELOAD = (
     "numpy.ma minigrad minigrad.func minigrad.watch minigrad.trace minigrad.nn minigrad.optim asyncio dataclasses random traceback"
 ).split()
-WARM_UP = "import minigrad as mg; x = mg.tensor([1.0, 2.0], requires_grad=True); (x * x).sin().sum().backward()"
-"""What is slow the first time is done once, before anybody's process is forked."""
+WARM_UP = (
+    "import minigrad as mg; x = mg.tensor([1.0, 2.0], requires_grad=True); y = (x * x).sin().sum(); print(f'{y.item():.3f}', str(y))",
+    "y.backward()",
+    "from minigrad.trace import table; from minigrad.watch import trace_function; table(trace_function(lambda a: a * a, 2.0))",
+)
+"""What is slow the first time is done once, before anybody's process is forked. Each part may have been taken away."""
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -48,17 +55,23 @@ def main() -> None:
     os.close(nowhere)
     for module in PRELOAD:
         importlib.import_module(module)
-    with contextlib.suppress(NotImplementedError):  # part of it may have been taken away
-        exec(WARM_UP, {})
+    scope: dict[str, Any] = {}
+    for part in WARM_UP:
+        with contextlib.suppress(NotImplementedError, NameError):  # what was made of it before may not be there either
+            exec(part, scope)
     inspect.getmodule(main.__code__)  # it keeps a list of where all modules come from
     if sys.platform.startswith("linux"):  # orphans of a child become ours, so that we can end them
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    scope.clear()
+    gc.collect()
     gc.freeze()  # children share these pages for as long as nobody writes to them
     _send(control, {"ready": True})
     server = _Server(control)
     try:
         for command, pipes in _commands(control):
-            _send(control, {"fork": server.fork, "cpu": server.cpu, "end": server.end}[command["do"]](command, pipes))
+            answer = getattr(server, command["do"])(command, pipes)
+            if answer is not None:
+                _send(control, answer)
     finally:
         server.end({"patience": 0}, [])
 
@@ -90,20 +103,64 @@ class _Server:
         self.child = 0
         self.status: int | None = None
         self.used = 0.0
+        self.locks: confine.Locks | None = None
+        self.trouble = "it was not prepared"
+        self.folder = ""
+        self.readable: list[str] = []
 
-    def fork(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
-        """A new child, which answers what comes through the pipes."""
+    def prepare(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
+        """Makes the locks of all children. Raises nothing: what could not be made is told when a child is asked for."""
+        try:
+            self.locks = confine.Locks(command["read"], command["folder"], command["memory"])
+        except (confine.ConfinementError, OSError, ValueError) as error:
+            self.trouble = f"{type(error).__name__}: {error}"
+        self.folder, self.readable = command["folder"], command["read"]
+        os.environ.update(HOME=self.folder, TMPDIR=self.folder)
+        return {"prepared": self.locks is not None}
+
+    def learn(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
+        """Compiles the instructor's code that children will run, once for all of them. What is no Python fails there, with a sentence."""
+        with contextlib.suppress(SyntaxError, ValueError):
+            worker.drive_code(command["key"], command["source"])
+        return {"learnt": True}
+
+    def fork(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any] | None:
+        """A new child, which answers in the server's place and then does what comes through the pipes."""
         self.end({"patience": 0}, [])
         self.status, self.used = None, 0.0
-        self.child = os.fork()
-        if self.child == 0:
-            try:
-                _be_the_child(self.control, command, *pipes)
-            finally:
-                os._exit(0)
+        if self.locks is not None:
+            self.child = os.fork()
+            if self.child == 0:
+                try:
+                    self.be_the_child(self.locks, *pipes)
+                finally:
+                    os._exit(0)
         for pipe in pipes:
             os.close(pipe)
-        return {"pid": self.child}
+        return {"error": self.trouble} if self.locks is None else None
+
+    def be_the_child(self, locks: confine.Locks, request_pipe: int, answer_pipe: int) -> None:
+        """Leaves the server's world behind, then answers requests. Nothing of the student has run so far."""
+        os.setsid()
+        # The pipes and the locks get numbers of their own, and every other descriptor but the control is closed.
+        kept = [request_pipe, answer_pipe, self.control.detach(), locks.ruleset]
+        for number, descriptor in enumerate(kept, 100):
+            if descriptor >= 0:
+                os.dup2(descriptor, number)
+        for number, descriptor in enumerate(kept, 100):
+            if descriptor >= 0:
+                os.dup2(number, number - 97)
+        os.closerange(7, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536))
+        control = socket.socket(fileno=5)
+        locks.ruleset = 6 if locks.ruleset >= 0 else -1
+        try:
+            said: dict[str, Any] = {"pid": os.getpid(), "obtained": locks.apply()}
+        except (confine.ConfinementError, OSError, ValueError) as error:
+            said = {"error": f"{type(error).__name__}: {error}"}
+        _send(control, said)
+        control.close()
+        if "error" not in said:
+            worker.run(3, 4, self.folder, self.readable)
 
     def cpu(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
         """What the child has used so far, all its threads together."""
@@ -118,12 +175,12 @@ class _Server:
             return {"status": None}
         patience = time.monotonic() + command["patience"]
         while self.status is None:
-            done, status, usage = os.wait4(self.child, os.WNOHANG)
+            late = time.monotonic() >= patience
+            if late:
+                os.kill(self.child, signal.SIGKILL)
+            done, status, usage = os.wait4(self.child, 0 if late else os.WNOHANG)
             if done:
                 self.status, self.used = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
-            elif time.monotonic() >= patience:
-                os.kill(self.child, signal.SIGKILL)
-                patience += 3600
             else:
                 time.sleep(0.001)
         self.child = 0
@@ -144,24 +201,3 @@ def _end_orphans() -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
         time.sleep(0.001)
-
-
-def _be_the_child(control: socket.socket, command: dict[str, Any], request_pipe: int, answer_pipe: int) -> None:
-    """Leaves the server's world behind, then answers requests. Nothing of the student has run so far."""
-    control.close()
-    os.setsid()
-    # The pipes get numbers of their own, and every other descriptor is closed.
-    os.dup2(request_pipe, 100)
-    os.dup2(answer_pipe, 101)
-    os.dup2(100, 3)
-    os.dup2(101, 4)
-    os.closerange(5, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536))
-    try:
-        said: dict[str, Any] = {"obtained": confine.apply(command["read"], command["folder"], command["memory"])}
-    except (confine.ConfinementError, OSError, ValueError) as error:
-        said = {"error": f"{type(error).__name__}: {error}"}
-    os.environ.update(HOME=command["folder"], TMPDIR=command["folder"])
-    os.write(4, json.dumps(said).encode() + b"\n")
-    if "error" in said:
-        return
-    worker.run(3, 4, command["folder"], command["read"])

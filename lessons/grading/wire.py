@@ -16,6 +16,7 @@ import base64
 import binascii
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ LINE_BYTES = 8_000_000
 """The longest message that is read."""
 DIGITS = 1_000
 """The longest whole number: Python needs time that grows with the square of the number of digits."""
+MOST = 10**DIGITS
 DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 DIMENSIONS = 32
 
@@ -48,37 +50,50 @@ def encode(value: Any) -> Any:
     return _Encoder().encode(value, 0)
 
 
+def encode_all(values: Iterable[Any]) -> list[Any]:
+    """Several values, each as `encode` writes it; the limits are for all of them together."""
+    encoder = _Encoder()
+    return [encoder.encode(value, 0) for value in values]
+
+
 class _Encoder:
     def __init__(self) -> None:
-        self.items, self.bytes = 0, 0
+        self.items, self.bytes = 1, 0
 
-    def encode(self, value: Any, depth: int) -> Any:
-        self.items += 1
-        if depth > DEPTH:
-            raise WireError(f"is nested more than {DEPTH} deep")
+    def count(self, items: int) -> None:
+        self.items += items
         if self.items > ITEMS:
             raise WireError(f"holds more than {ITEMS:,} values")
-        if value is None or value is True or value is False:
+
+    def encode(self, value: Any, depth: int) -> Any:
+        if depth > DEPTH:
+            raise WireError(f"is nested more than {DEPTH} deep")
+        kind = type(value)
+        if value is None or kind is bool:
             return value
-        if isinstance(value, ndarray | generic) or _is_tensor(value):
-            return self._array(value)
-        if isinstance(value, str):
-            return self._room(str.__str__(value), len(value))
+        if kind is float:
+            return value if math.isfinite(value) else {"f": repr(value)}
+        if kind is str or isinstance(value, str):
+            return self._room(value if kind is str else str.__str__(value), len(value))
+        if kind is list or isinstance(value, list | tuple):
+            self.count(len(value))
+            inner = [item if type(item) is float and math.isfinite(item) else self.encode(item, depth + 1) for item in value]
+            return inner if isinstance(value, list) else {"t": inner}
         if isinstance(value, int):
             number = int.__int__(value)
-            if abs(number) >= 10**DIGITS:
+            if abs(number) >= MOST:
                 raise WireError(f"holds a whole number of more than {DIGITS:,} digits")
             return number
+        if isinstance(value, ndarray | generic) or _is_tensor(value):  # NumPy's float64 is a float too
+            return self._array(value)
         if isinstance(value, float):
             number_ = float.__float__(value)
             return number_ if math.isfinite(number_) else {"f": repr(number_)}
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
                 raise WireError("is a dictionary whose keys are not all texts")
+            self.count(len(value))
             return {"d": {self._room(str.__str__(key), len(key)): self.encode(item, depth + 1) for key, item in value.items()}}
-        if isinstance(value, list | tuple):
-            inner = [self.encode(item, depth + 1) for item in value]
-            return inner if isinstance(value, list) else {"t": inner}
         name = type(value).__name__
         raise WireError(f"is {'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name[:60]}, which is not a plain value")
 
@@ -125,7 +140,12 @@ def loads(line: bytes, limit: int | None = LINE_BYTES) -> Any:
 
 def dumps(message: Any) -> bytes:
     """A message as one line of ASCII."""
-    return _write(message).encode("ascii") + b"\n"
+    return text(message).encode("ascii") + b"\n"
+
+
+def text(message: Any) -> str:
+    """A message, or a part of one, as JSON without a line break. Raises ValueError for NaN and infinities, which `encode` replaces."""
+    return str(_write(message))
 
 
 def decode(message: Any) -> Any:
@@ -135,28 +155,32 @@ def decode(message: Any) -> Any:
 
 class _Decoder:
     def __init__(self) -> None:
-        self.items = 0
+        self.items = 1
 
-    def decode(self, message: Any, depth: int) -> Any:
-        self.items += 1
-        if depth > DEPTH:
-            raise WireError(f"is nested more than {DEPTH} deep")
+    def count(self, items: int) -> None:
+        self.items += items
         if self.items > ITEMS:
             raise WireError(f"holds more than {ITEMS:,} values")
-        if message is None or isinstance(message, bool | int):
+
+    def all(self, messages: list[Any], depth: int) -> list[Any]:
+        self.count(len(messages))
+        return [message if type(message) is float else self.decode(message, depth) for message in messages]
+
+    def decode(self, message: Any, depth: int) -> Any:
+        if depth > DEPTH:
+            raise WireError(f"is nested more than {DEPTH} deep")
+        if message is None or isinstance(message, float | int):  # truth values are ints; json reads NaN and Infinity too, as floats
             return message
-        if isinstance(message, float):
-            return message  # json reads NaN and Infinity too: they are floats like others
         if isinstance(message, str):
             return clean(message)
         if isinstance(message, list):
-            return [self.decode(item, depth + 1) for item in message]
+            return self.all(message, depth + 1)
         if not isinstance(message, dict):
             raise WireError("is not a message")
         if message.keys() == {"t"} and isinstance(message["t"], list):
-            return tuple(self.decode(item, depth + 1) for item in message["t"])
+            return tuple(self.all(message["t"], depth + 1))
         if message.keys() == {"d"} and isinstance(message["d"], dict):
-            return {clean(key): self.decode(item, depth + 1) for key, item in message["d"].items()}
+            return dict(zip(map(clean, message["d"]), self.all(list(message["d"].values()), depth + 1), strict=True))
         if message.keys() == {"f"} and message["f"] in ("nan", "inf", "-inf"):
             return float(message["f"])
         if message.keys() == {"a", "s", "b"}:
@@ -203,6 +227,8 @@ _read = json.JSONDecoder(parse_int=_whole).decode
 
 def clean(text: str) -> str:
     """A text that can be written anywhere: lone halves of a pair of UTF-16 become question marks, zero bytes go."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 

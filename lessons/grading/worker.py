@@ -4,11 +4,13 @@ After reading this file you know what happens to a student's code when it is gra
 knows the inputs of the call that it is making and nothing else. What it answers is treated as if the student had written it, because the
 student may have. One request a line comes in, one answer a line goes out (wire.py); the grader keeps the time, from outside:
 
-    {"id": "a1", "do": "cell", "name": "cell 3", "source": "..."}       -> {"id": "a1"} or {"id": "a1", "error": "...", "kind": "raised"}
-    {"id": "b2", "do": "drive", "key": "ab12", "source": "..."}         -> {"id": "b2"}
-    {"id": "c3", "do": "call", "call": "vjp_sin", "args": [...], ...}   -> {"id": "c3", "value": ...} or with "error" and "kind"
+    {"id": "a1", "do": "names", "sources": ["...", "..."]}              -> {"id": "a1", "cells": [...]}   see names_in
+    {"id": "b2", "do": "cell", "name": "cell 3", "source": "..."}       -> {"id": "b2"} or {"id": "b2", "error": "...", "kind": "raised"}
+    {"id": "c3", "do": "drive", "key": "ab12", "source": "..."}         -> {"id": "c3"}
+    {"do": "calls", "calls": [["d4", "vjp_sin", [...]], ...], ...}      -> for each call {"id": "d4", "value": ...}, or "error" and "kind"
 
-Each answer also tells what was printed, and what a person might like to look at ("flags").
+An answer also tells what was printed, and what a person might like to look at ("flags"), where there is something to tell. The line
+{"absent": true} comes between answers, once, at the moment when something is called that has been taken out of the library.
 """
 
 from __future__ import annotations
@@ -21,17 +23,20 @@ import linecache
 import os
 import re
 import socket
+import symtable
 import sys
 import traceback
 import types
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from . import wire
-from .absent import Absent
+from .absent import Absent, tell_of_the_first
 from .standins import install, nothing
+from .stubs import EMPTY, Unwritten, attempt, is_blank, without_gaps
 
 PRINTED = 20_000
 """Characters that are kept of what a hand-in prints."""
@@ -39,8 +44,8 @@ RECURSION_LIMIT = 3_000
 """As in Jupyter's kernel, so that what works there works here."""
 FLAGS = 20
 SHORT = 300
+ABSENT = b'{"absent":true}\n'
 
-UNFINISHED = (None, ..., NotImplemented)
 UNWRITTEN = "is not written yet."
 
 
@@ -58,28 +63,41 @@ class Student:
         self.watch = Watch([folder, *readable])
         self.builtins = vars(builtins)
         self.builtins_before = dict(self.builtins)
+        self._repair()
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Does what a request asks for. Raises nothing that a student's code can raise."""
-        work = {"cell": self.cell, "drive": self.drive, "call": self.call}[request["do"]]
+    def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Does what a request asks for, one answer for each thing. Raises nothing that a student's code can raise."""
+        if request["do"] == "calls":
+            for number, name, args in request["calls"]:
+                yield {"id": number, **self._step(lambda name=name, args=args: self.call(request, name, args))}
+        elif request["do"] == "names":
+            yield {"id": request["id"], "cells": names_in(request["sources"])}
+        else:
+            work = self.cell if request["do"] == "cell" else self.drive
+            yield {"id": request["id"], **self._step(lambda: work(request))}
+
+    def _step(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         start = self.printed.tell()
-        sys.stdout = sys.stderr = self.printed
         self.watch.on = True
         try:
-            found = work(request)
+            found = work()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too
             self._repair()
             found = self._failure(error)
         finally:
             self._repair()
-        printed = self.printed.getvalue()[start:]
-        return {"id": request["id"], **found, "printed": printed, "flags": self.watch.take()}
+        if self.printed.tell() > start:
+            found["printed"] = self.printed.getvalue()[start:]
+        if self.watch.new:
+            found["flags"] = self.watch.take()
+        return found
 
     def _repair(self) -> None:
         """What a step has bent, such as a name of Python's own, must not cost the next one."""
         self.watch.on = False
-        sys.settrace(None)
-        sys.setprofile(None)
+        if sys.gettrace() or sys.getprofile():
+            sys.settrace(None)
+            sys.setprofile(None)
         self.builtins.update(self.builtins_before)
         sys.stdout = sys.stderr = self.printed
         sys.modules["__main__"] = self.module
@@ -102,32 +120,40 @@ class Student:
         """Takes in the instructor's code that uses what the student built; it holds no secrets."""
         module = types.ModuleType(f"drive_{request['key']}")
         sys.modules[module.__name__] = module  # dataclasses look for it there
-        exec(compile(request["source"], f"<drive {request['key']}>", "exec"), module.__dict__)
+        exec(drive_code(request["key"], request["source"]), module.__dict__)
         self.drives[request["key"]] = getattr(module, request["function"])
         return {}
 
-    def call(self, request: dict[str, Any]) -> dict[str, Any]:
+    def call(self, request: dict[str, Any], name: str, args: list[Any]) -> dict[str, Any]:
         """Calls the student's function, or the drive that uses it, or takes the value that the student wrote."""
-        name, args = request["call"], [wire.decode(arg) for arg in request["args"]]
+        args = [wire.decode(arg) for arg in args]
         if name not in self.names:
             return {"kind": "missing", "error": f"`{name}` is not defined."}
         value = self.names[name]
-        if any(value is stub for stub in UNFINISHED):
+        if is_blank(value):
             return {"kind": "unfinished", "error": f"`{name}` {UNWRITTEN}"}
-        if request.get("drive"):
-            answers = {answer: self.names[answer] for answer in request["answers"] if answer in self.names}
-            value = self.drives[request["drive"]](answers, name, *args)
-        elif not request["is_value"]:
-            if not callable(value):
+        if request["is_value"] and not request.get("drive"):
+            value = without_gaps(value)
+        else:
+            if not request.get("drive") and not callable(value):
                 return {"kind": "type", "error": f"`{name}` should be a function, but it is of the type {type(value).__name__}."}
-            value = value(*args)
-        if value is ... or value is NotImplemented:
-            return {"kind": "unfinished", "error": f"`{name}` {UNWRITTEN}"}
+            try:
+                value = self._called(request, name, value, args)
+            except Unwritten:
+                return {"kind": "unfinished", "error": f"`{name}` {EMPTY}"}
         try:
             return {"value": wire.encode(value)}
         except wire.WireError as problem:
             what = "The value" if request["is_value"] else "What was returned"
             return {"kind": "type", "error": f"{what} {problem}."}
+
+    def _called(self, request: dict[str, Any], name: str, function: Any, args: list[Any]) -> Any:
+        """What the function returns, or the drive that uses it. Raises Unwritten, and whatever the student's code raises."""
+        if not request.get("drive"):
+            return attempt(lambda: function(*args), function)
+        answers = {answer: self.names[answer] for answer in request["answers"] if answer in self.names}
+        use = self.drives[request["drive"]]
+        return attempt(lambda: use(answers, name, *args), function, answers.values())
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         kinds = ((Absent, "forbidden"), (NotImplementedError, "unfinished"), (MemoryError, "memory"))
@@ -137,14 +163,30 @@ class Student:
         except BaseException:
             said = ""
         lines = [
-            f" (line {frame.lineno} of {frame.filename[1:-1]}: `{(frame.line or '').strip()[:SHORT]}`)"
-            for frame in traceback.extract_tb(error.__traceback__, limit=200)
-            if frame.filename.startswith("<cell ")
+            f" (line {line} of {name[1:-1]}: `{linecache.getline(name, line).strip()[:SHORT]}`)"
+            for name, line in places_of(error)
+            if name.startswith("<cell ")
         ]
         text = said if kind == "forbidden" else f"{type(error).__name__}: {said}" if said else type(error).__name__
         if isinstance(error, SyntaxError) and error.lineno:
             text = f"SyntaxError: {error.msg} (line {error.lineno}: `{(error.text or '').strip()[:SHORT]}`)"
         return {"kind": kind, "error": text + (lines[-1] if lines else "")}
+
+
+_drives: dict[str, types.CodeType] = {}
+
+
+def drive_code(key: str, source: str) -> types.CodeType:
+    """A drive's code. What the server has compiled, all its children have."""
+    if key not in _drives:
+        _drives[key] = compile(source, f"<drive {key}>", "exec")
+    return _drives[key]
+
+
+def places_of(error: BaseException) -> list[tuple[str, int]]:
+    """(file, line) of each frame that an exception came through, at most 200; no file is read for it."""
+    walk = traceback.walk_tb(error.__traceback__)
+    return [(frame.f_code.co_filename, line) for frame, line in islice(walk, 200)]
 
 
 # ---------------------------------------------------------------------------------------------------------- a cell's source
@@ -157,9 +199,7 @@ ASSIGNED_MAGIC = re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$")
 
 def compile_cell(source: str, name: str) -> types.CodeType:
     """A cell's code. What only Jupyter understands is left out; the numbers of the lines stay. Raises SyntaxError, ValueError."""
-    magic = WHOLE_CELL.match(source)
-    if magic:
-        source = "\n" + source[magic.end() :] if magic[1] in CODE_MAGICS else ""
+    source = _whole_cell(source)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
@@ -167,13 +207,70 @@ def compile_cell(source: str, name: str) -> types.CodeType:
     except SyntaxError:
         if not re.search(r"[%!?]", source):
             raise
-        return compile("\n".join(map(_without_magic, source.split("\n"))), name, "exec", flags)
+        return compile(_without_magics(source), name, "exec", flags)
+
+
+def _whole_cell(source: str) -> str:
+    magic = WHOLE_CELL.match(source)
+    if not magic:
+        return source
+    return "\n" + source[magic.end() :] if magic[1] in CODE_MAGICS else ""
+
+
+def _without_magics(source: str) -> str:
+    return "\n".join(map(_without_magic, source.split("\n")))
 
 
 def _without_magic(line: str) -> str:
     if assigned := ASSIGNED_MAGIC.match(line):
         return assigned[1] + "None"
     return f"{magic[1]}pass" if (magic := LINE_MAGIC.match(line)) else line
+
+
+def names_in(sources: list[str]) -> list[dict[str, list[str]]]:
+    """What each of some cells has to do with other cells by: {"names": all names that it uses or binds outside functions, "bound": those
+    that it binds, "loose": those that it binds otherwise than by `import`, `def` and `class`, "inner": those that its functions and
+    classes use}. A cell that is no Python does nothing, and has none.
+
+    Only the text is looked at. For a student's cells it is done on this side of the border, because no parser is safe from every text.
+    """
+    return [{key: sorted(found) for key, found in _names(source).items()} for source in sources]
+
+
+def _names(source: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {"names": set(), "bound": set(), "loose": set(), "inner": set()}
+    try:
+        tree, table = _parsed(source)
+    except (SyntaxError, ValueError):
+        return found
+    others = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    inner = [node for other in others for node in ast.walk(other)]
+    stored = {node.id for node in inner if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    made = {scope.get_name() for scope in table.get_children()} - stored
+    scopes = [table]
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        for symbol in scope.get_symbols():
+            if scope is not table and not symbol.is_global():
+                continue
+            name = symbol.get_name()
+            found["names" if scope is table else "inner"].add(name)
+            if symbol.is_assigned() or symbol.is_imported():
+                found["bound"].add(name)
+            if symbol.is_assigned() and (scope is not table or name not in made):
+                found["loose"].add(name)
+    found["names"] |= found["inner"]
+    return found
+
+
+def _parsed(source: str) -> tuple[ast.Module, symtable.SymbolTable]:
+    text = _whole_cell(source)
+    try:
+        return ast.parse(text), symtable.symtable(text, "<cell>", "exec")
+    except SyntaxError:
+        text = _without_magics(text)
+        return ast.parse(text), symtable.symtable(text, "<cell>", "exec")
 
 
 class _Kept(io.StringIO):
@@ -272,11 +369,13 @@ def run(request_pipe: int, answer_pipe: int, folder: str, readable: list[str]) -
     install(nothing)
     np.seterr(all="ignore")
     student = Student(folder, readable)
+    tell_of_the_first(lambda: os.write(answer_pipe, ABSENT))
     with os.fdopen(request_pipe, "rb") as incoming:
         for request in requests(incoming):
-            line = _message(student.answer(request))
-            while line:
-                line = line[os.write(answer_pipe, line) :]
+            for answer in student.answers(request):
+                line = _message(answer)
+                while line:
+                    line = line[os.write(answer_pipe, line) :]
 
 
 def _message(answer: dict[str, Any]) -> bytes:

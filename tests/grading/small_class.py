@@ -10,13 +10,8 @@ MAX = 7.0
 
 SHEET = '''
 """Three small exercises."""
-import sys
-from pathlib import Path
-
 import numpy as np
 from lessons.grading.exercise import Case, exercise
-
-sys.path.insert(0, str(Path(__file__).parent))  # for small_drive
 
 @exercise("f", points={"vectors": 2, "numbers": 1}, forbid=["minigrad.mul"], limit_s=2.0)
 def f(rng):

@@ -209,13 +209,13 @@ BROKEN = {
     "a syntax error": (
         """def f(x, y:
     return x * y""",
-        {"missing"},
+        {"raised"},
     ),
     "an error before it": (
         """1 / 0
 """
         + F,
-        {"missing"},
+        {"raised"},
     ),
     "raises": (
         """def f(x, y):
@@ -232,7 +232,7 @@ BROKEN = {
 sys.exit()
 """
         + F,
-        {"missing"},
+        {"raised"},
     ),
     "sys.exit in the call": (
         """def f(x, y):
@@ -244,7 +244,7 @@ sys.exit()
 os._exit(0)
 """
         + F,
-        {"missing"},
+        {"raised"},
     ),
     "os._exit in the call": (
         """import os
@@ -275,7 +275,7 @@ def f(x, y):
     pass
 """
         + F,
-        {"missing"},
+        {"raised"},
     ),
     "a loop in the call": (
         """def f(x, y):

@@ -60,6 +60,62 @@ def test_no_two_runs_draw_the_same_cases():
     assert len(set(first) & set(seen)) <= 1, "the empty array is always the same"
 
 
+def asked(rows, *, practice=None, **options):
+    """An exercise about a dictionary, of which each case asks for one row."""
+    made = Exercise("table", {"rows": 1}, rows, is_value=True, practice=practice, verify=lambda case, got: got == 1, **options)
+    made.accept(made.verify)
+    return made
+
+
+def fixed(rng):
+    yield from (Case("rows", row=row) for row in "ab")
+
+
+def drawn(rng):
+    yield from (Case("rows", row=float(rng.normal())) for _ in range(2))
+
+
+def one(rng):
+    yield Case("rows", row="a")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "right", "wrong", "end"),
+    [
+        (asked(fixed), "All 2 cases agree.", "Checked here: 2 cases, the same on each run.", "graded on the same."),
+        (asked(one), "It agrees.", "Checked here: 1 case, the same on each run.", "graded on the same."),
+        (asked(drawn), "All 2 cases of this run agree.", "2 cases, drawn anew on each run.", "graded on other cases of the same kinds."),
+        (asked(drawn, practice=fixed), "All 2 cases agree.", "2 cases, the same on each run.", "graded on other cases of the same kinds."),
+    ],
+)
+def test_it_says_whether_cases_are_drawn_anew_only_where_they_are(exercise, right, wrong, end):
+    for answer, say in ((1, right), (2, wrong)):
+        text = str(check_exercise(exercise, [answer]))
+        assert say in text
+        assert text.endswith(f"Your hand-in is {end}")
+
+
+def test_a_check_that_fails_on_an_odd_value_is_no_fault_of_the_course():
+    exercise = asked(fixed)
+    exercise.verify = lambda case, got: got["a"] > 0
+    for odd in (3, {"a": "x"}, {}, [1]):
+        text = str(check_exercise(exercise, [odd]))
+        assert "is of no use: checking it ended in" in text
+        assert "The check itself failed" not in text
+
+
+def test_nbgrader_pays_nothing_for_a_check_that_could_not_be_made(monkeypatch):
+    """For a cell whose output is no number it gives all points."""
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    unverified = Exercise("secret", {"all": 1}, one, is_value=True)
+    broken = asked(fixed, notebook=lambda *answers: 1 / 0)
+    monkeypatch.setattr(lessons.grading, "known", lambda: {"broken": broken, "table": asked(fixed)})
+    for feedback in (check_exercise(unverified, [1]), check("broken", 1), check("no such exercise", 1), check("table", ...)):
+        assert float(repr(feedback)) == 0.0
+    assert float(repr(check("table", 1))) == 1.0
+    assert "hint" in repr(hint("table")).lower()
+
+
 def numbers(text):
     return {float(n.replace("−", "-")) for n in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))}
 

@@ -1,8 +1,11 @@
 """What an exercise is: cases that are plain, the same for the same seed, and hold nothing that would tell what is right."""
 
+import json
+
 import numpy as np
 import pytest
 
+from lessons.grading import wire
 from lessons.grading.exercise import Case, Exercise, SheetError, elements, exercise, plain_problem
 
 
@@ -31,15 +34,16 @@ def test_a_seed_gives_the_same_cases_and_another_seed_others():
 
 
 def test_what_goes_to_the_students_side_holds_no_answer_and_no_group():
-    request = vjp_sin.request(vjp_sin.cases(1)[1])
-    assert set(request) == {"exercise", "call", "args", "is_value"}
-    assert request["call"] == "vjp_sin"
-    assert [a.shape for a in request["args"]] == [(4,), (4,)]
+    case = vjp_sin.cases(1)[1]
+    number, call, args = json.loads(vjp_sin.request(case, "n1"))
+    assert (number, call) == ("n1", "vjp_sin")
+    sent = [wire.decode(arg) for arg in args]
+    assert [a.tolist() for a in sent] == [case.args["x"].tolist(), case.args["g"].tolist()]
 
 
 def test_a_value_is_asked_for_without_arguments():
     e = Exercise("log", {"a": 1}, lambda rng: iter([Case.of("a", {"node": "v1"})]), is_value=True)
-    assert e.request(e.cases(0)[0])["args"] == []
+    assert json.loads(e.request(e.cases(0)[0], "n1")) == ["n1", "log", []]
 
 
 def test_what_is_right_is_computed_from_the_arguments_by_name():

@@ -170,10 +170,11 @@ def test_a_judge_of_the_instructors_that_fails_on_odd_values_fails_the_student_a
     e = Exercise("a", {"g": 1}, lambda rng: iter([Case("g")]))
     e.accept(lambda case, got: got["x"] > 0)
     assert judge(e, e.cases(0), [Returned({"x": 1})]).points == 1
-    for value in (3, {"y": 1}, {"x": "a"}, None):
+    for value in (3, {"y": 1}, {"x": "a"}):
         j = judge(e, e.cases(0), [Returned(value)])
         assert j.points == 0
         assert "of no use" in j.items[0].say
+    assert judge(e, e.cases(0), [Returned(None)]).items[0].say == "`a` returned nothing (None). Is a `return` missing?"
 
 
 def test_accept_says_true_or_nothing_for_right_and_false_or_a_reason_for_wrong():

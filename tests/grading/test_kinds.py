@@ -2,6 +2,7 @@
 
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -456,6 +457,60 @@ def test_numbers_and_tables():
     assert points(table, t=right).full
     assert points(table, t=right | {"v4": 1}).points == 0
     assert points(table, t={k: v for k, v in right.items() if k != "v4"}).points == 0
+
+
+ODD = [
+    True,
+    "5",
+    1 + 2j,
+    Fraction(1, 3),
+    math.nan,
+    math.inf,
+    10**400,
+    [0.2],
+    {},
+    None,
+    ...,
+    np.array([0.2]),
+    np.array(0.2),
+    np.float32(0.2),
+]
+
+
+@pytest.mark.parametrize("right", [0.2, 0.0, 5.0, -3e4])
+def test_a_number_is_right_in_the_batch_where_it_is_in_the_notebook(right):
+    slip = 2 * right + 7.0
+    asked = Number(
+        "n", "What is it?", lambda: right, "so.", (("Twice, and seven too many.", lambda: slip),), tolerance=1e-3, variable="mine"
+    )
+    seen = set()
+    for part in (0.0, 0.4, 0.9, 1.1, 1.5, 2.1):
+        for sign in (-1, 1):
+            distance = sign * part * 1e-3 * max(1, abs(right))
+            for made in (float, np.float64, np.asarray, lambda x: mg.tensor(x, dtype=mg.float64)):
+                value = made(right + distance)
+                assert points(asked, mine=value).full == asked.notebook(value).passed == (part < 1), value
+                seen.add(part < 1)
+        near_slip = points(asked, mine=slip + part * 1e-3 * max(1, abs(slip)))
+        assert (near_slip.misconception is not None) == (part < 1)
+    assert seen == {True, False}
+    for value in ODD:
+        assert points(asked, mine=value).full == asked.notebook(value).passed, value
+
+
+def test_a_table_is_right_in_the_batch_where_it_is_in_the_notebook():
+    table = Table("t", f, (2.0, 5.0), (), variable="mine")
+    right = {"x1": 2, "x2": 5, "v1": math.log(2), "v2": 10, "v3": 10 + math.log(2), "v4": math.sin(5), "v5": 10 + math.log(2) - math.sin(5)}
+    rows = [{"v4": right["v4"] + d} for d in (0.9e-3, -0.9e-3, 1.1e-3, 1.9e-3)] + [{"v3": right["v3"] + d} for d in (0.0106, 0.0108)]
+    rows += [{}, {"v1": ...}, {"v1": None}, {"v9": 1.0}, *({"v1": odd} for odd in ODD)]
+    outcomes = []
+    for row in rows:
+        given = {key: value for key, value in (right | row).items()}
+        outcomes.append(table.notebook(given).passed)
+        assert points(table, mine=given).full == outcomes[-1], row
+    assert outcomes[:7] == [True, True, False, False, True, False, True] and not any(outcomes[7:])
+    say = points(table, mine=right | {"v4": 0.5}).groups[0].say
+    assert "the first wrong row is v4 = sin x2: 0.5 is not its value" in say and "0.95" not in say
 
 
 def test_lesson_1_is_graded_as_its_notebook_checks():

@@ -129,6 +129,44 @@ def test_the_picture_is_well_formed_and_marks_nodes_in_the_order_of_the_sweep():
     assert signs[-1] == "✗", "the last mark is that of the first wrong node"
 
 
+def numbers(rect):
+    return [round(float(rect.get(name)), 2) for name in ("x", "y", "width", "height")]
+
+
+def test_each_mark_is_drawn_round_its_node():
+    """Marks and cards are in the same group, so they have the same coordinates, and each ring goes round a card."""
+    j = judged("sign")
+    root = ElementTree.fromstring(sweep_picture(j.trace, j.step, j.where["wrong"]))
+    parent_of = {child: parent for parent in root.iter() for child in parent}
+    marks = [e for e in root.iter() if (e.get("class") or "").startswith("verdict")]
+    (graph,) = {parent_of[mark] for mark in marks}
+    cards = [numbers(e) for e in graph.iter() if e.tag.endswith("rect") and "card" in (e.get("class") or "").split()]
+    for mark in marks:
+        x, y, width, height = next(numbers(e) for e in mark if "ring" in e.get("class"))
+        assert [x + 4, y + 4, width - 8, height - 8] in cards
+
+
+def test_a_graph_that_is_too_large_to_draw_has_no_picture(monkeypatch):
+    j = judged("sign")
+    monkeypatch.setattr("viz.scale.too_large", lambda trace: True)
+    html = page(j)
+    assert "verdict a0" not in html and "The first wrong node is" in html
+
+
+def test_a_value_that_is_wrong_is_shown_as_it_was_written():
+    asked = Number("n", "What is cos 5?", lambda: float(np.cos(5.0)), "so.", variable="mine")
+    j = judge(asked, asked.cases(1), [Returned(0.5)])
+    assert "You have <code>mine</code> = <code>0.5</code>." in page(j)
+    assert "You have mine = 0.5." in student_markdown("Ada", "Lab 1", [j])
+    assert "The smallest case that failed: <code>" in page(wrong_rule())
+
+
+def wrong_rule():
+    exercise = Vjp("vjp_sin", mg.sin)
+    cases = exercise.cases(1)
+    return judge(exercise, cases, [Returned(case.args["g"]) for case in cases])
+
+
 def test_no_mark_rests_on_colour_alone():
     html = page(*EVERYTHING)
     assert html.count("✗") >= 6
@@ -181,6 +219,12 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
     still = chromium.new_page(reduced_motion="reduce")
     still.goto(path.as_uri())
     assert set(still.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")) == {1}
+    rings = still.evaluate("""[...document.querySelectorAll('.ring')].map(e => {
+        const [a, b] = [e, e.ownerSVGElement].map(e => e.getBoundingClientRect());
+        return [a.left - b.left, a.top - b.top, b.right - a.right, b.bottom - a.bottom]; })""")
+    assert rings and all(min(room) >= 0 for room in rings), "no mark is drawn outside its picture"
+    heads = still.evaluate("[...document.querySelectorAll('th')].map(e => [e.textContent, e.getClientRects()[0].height, e.offsetWidth])")
+    assert all(height < 40 for text, height, _ in heads if text in ("what", "points", "what was seen")), heads
     narrow = chromium.new_page(viewport={"width": 360, "height": 700})
     narrow.goto(path.as_uri())
     assert narrow.evaluate("document.documentElement.scrollWidth") <= 360

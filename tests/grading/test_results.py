@@ -199,6 +199,10 @@ def test_the_zip_grades_a_hand_in_by_itself(graded, tmp_path):
         assert "sheet/sheet.py" in archive.namelist() and not any(n.startswith("/") or ".." in n for n in archive.namelist())
         script = archive.read("run_autograder").decode()
         archive.extractall(tmp_path / "source")
+    notebook_path = graded[0].with_name("small.ipynb")
+    with zipfile.ZipFile(io.BytesIO(gradescope.autograder(load_sheet(notebook_path), notebook_path))) as archive:
+        beside = [name for name in archive.namelist() if name.startswith("sheet/")]
+    assert beside == ["sheet/sheet.py", "sheet/small.ipynb", "sheet/small_drive.py"], "the drive's module goes with its sheet"
     assert "lessons.grading.results.gradescope sheet/sheet.py" in script
     submission = tmp_path / "submission"
     submission.mkdir()
@@ -236,6 +240,32 @@ def test_names_of_files_are_harmless_and_differ():
     found = site.slugs(["Ada", "ada", "../../etc/passwd", "", "日本", "a/b", "a\\b", "x" * 200, "index", "con.html"])
     assert len({f.casefold() for f in found}) == len(found)
     assert all("/" not in f and "\\" not in f and 0 < len(f) <= 63 and not f.startswith((".", "-")) for f in found)
+
+
+def test_a_page_tells_of_the_cells_that_failed_but_for_those_that_cannot_run_here(graded):
+    (result,) = of(graded, "Eve")
+    assert not all(j.full for j in result.judgements)
+    cells = {
+        "cell 3": "minigrad.engine.reverse is what you are asked to write, so it is not there when your hand-in is graded.",
+        "cell 4": "ModuleNotFoundError: sympy is not there when a hand-in is graded, so `sympy.Symbol` cannot be used; NumPy is.",
+        "cell 5": "NameError: name 'q' is not defined (line 1 of cell 5: `q`)",
+    }
+    told = site.notes(run.Graded({**result.record, "cells": cells}, result.judgements))
+    assert told == ["In cell 5: NameError: name 'q' is not defined (line 1 of cell 5: `q`)"]
+
+
+def test_a_sheet_is_called_by_its_first_heading_on_every_page(graded, tmp_path):
+    path = graded[0].with_name("small.ipynb")
+    sheet = load_sheet(path)
+    assert sheet.title == "small"
+    heading = {"cell_type": "markdown", "metadata": {}, "source": ["Welcome\n", "# Lesson 0 · <Small>\n"]}
+    titled = replace(sheet, notebook={**sheet.notebook, "cells": [heading, *sheet.notebook["cells"]]})
+    assert titled.title == "Lesson 0 · <Small>"
+    site.write(tmp_path, graded[2], titled)
+    pages = [*tmp_path.glob("*.html")]
+    assert len(pages) == len(graded[2]) + 1
+    assert all("<h1>Lesson 0 · &lt;Small&gt;</h1>" in page.read_text(encoding="utf-8") for page in pages)
+    assert "Lesson 0" in report.report_html(report.class_report(graded[2], titled))
 
 
 def test_the_report_says_what_was_seen(graded):

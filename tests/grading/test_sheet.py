@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from lessons.edition import EditionError, checksum, public_sheet, student_edition, student_file
+from lessons.grading import known
 from lessons.grading.exercise import SheetError
 from lessons.grading.sheet import examine, load_sheet, own_solution
 
@@ -93,7 +94,8 @@ def test_a_lesson_names_its_exercises_in_its_metadata():
     sheet = load_sheet(LESSON)
     assert sheet.name == LESSON.stem
     assert sheet.module == "lessons.exercises.lesson02"
-    assert len(sheet.exercises) == 10
+    assert [e.name for e in sheet.exercises][:3] == ["trace", "forward-v4", "forward-y"]
+    assert {e.home for e in sheet.exercises} == {""}
 
 
 def test_the_hash_is_of_what_grades_depend_on(lab):
@@ -154,6 +156,66 @@ def test_what_is_no_sheet(tmp_path):
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [], "metadata": {}}))
     with pytest.raises(SheetError, match=r"no sheet\.py lies beside it"):
         load_sheet(tmp_path / "a.ipynb")
+
+
+def test_a_module_of_exercises_that_cannot_be_imported_is_told(tmp_path):
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [], "metadata": {"minigrad": {"exercises": "nowhere_at_all.exercises"}}}))
+    with pytest.raises(
+        SheetError, match=r"a\.ipynb: its metadata name the module of exercises 'nowhere_at_all\.exercises', which cannot be"
+    ):
+        load_sheet(tmp_path / "a.ipynb")
+
+
+DRIVEN = MODULE.replace('points={"small": 1, "large": 2},', 'points={"small": 1, "large": 2}, drive="{drive}",')
+DRIVE = "def twice(answers, call, x):\n    return answers[call](x){more}\n"
+
+
+def driven(folder, drive, **files):
+    """A sheet whose exercise has a drive, with files beside it."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "sheet.py").write_text(DRIVEN.replace("{drive}", drive))
+    return folder / "sheet.py"
+
+
+def test_a_drive_lies_beside_its_sheet(lab):
+    path = driven(lab(), "own_drive:twice", own_drive=DRIVE.format(more=""))
+    before = list(sys.path)
+    sheet = load_sheet(path)
+    assert sys.path == before
+    assert sheet["double"].drive_code() == (DRIVE.format(more=""), "twice")
+    assert examine(sheet).ok
+
+
+def test_drives_of_the_same_name_beside_two_sheets_are_two_drives(lab, tmp_path_factory):
+    path = driven(lab(), "own_drive:twice", own_drive=DRIVE.format(more=" + 0"))
+    other = tmp_path_factory.mktemp("other")
+    (other / "lab.ipynb").write_bytes((path.parent / "lab.ipynb").read_bytes())
+    sheets = [load_sheet(path), load_sheet(driven(other, "own_drive:twice", own_drive=DRIVE.format(more=" + 1")))]
+    assert [sheet["double"].drive_code()[0][-4:] for sheet in sheets] == ["+ 0\n", "+ 1\n"]
+    assert [examine(sheet).ok for sheet in sheets] == [True, False]
+
+
+def test_the_check_in_a_notebook_finds_a_drive_beside_it(lab, monkeypatch):
+    path = driven(lab(), "own_drive:twice", own_drive=DRIVE.format(more=""))
+    (path.parent / "sheet.py").write_text(public_sheet(path.read_text()))
+    monkeypatch.chdir(path.parent)
+    assert known()["double"].drive_code() == (DRIVE.format(more=""), "twice")
+
+
+@pytest.mark.parametrize(
+    ("drive", "text", "say"),
+    [
+        ("nowhere:twice", "", r"the module of its drive 'nowhere:twice' is not found: it does not lie beside the sheet \(.*nowhere\.py\)"),
+        ("no.where:twice", "", "the module of its drive 'no.where:twice' is not found"),
+        ("own_drive:thrice", DRIVE.format(more=""), "its module defines no thrice"),
+        ("own_drive:twice", "def twice(:", r"is no Python \(line 1"),
+    ],
+)
+def test_what_is_wrong_with_a_drive_is_told_before_anybody_is_graded(lab, drive, text, say):
+    path = driven(lab(), drive, own_drive=text)
+    with pytest.raises(SheetError, match=say):
+        load_sheet(path)
 
 
 # ---------------------------------------------------------------------------------------------------------- its own solution
@@ -262,7 +324,7 @@ def test_nbgrader_agrees():
     utils = pytest.importorskip("nbgrader.utils", reason="nbgrader is not installed: pip install nbgrader")
     notebook = nbformat.reads(student_file(LESSON).decode(), as_version=4)
     graded = [c for c in notebook.cells if "nbgrader" in c.metadata]
-    assert len(graded) == 20
+    assert len(graded) == 2 * len(load_sheet(LESSON).exercises)
     assert [c.metadata.nbgrader.checksum for c in graded] == [utils.compute_checksum(c) for c in graded]
 
 

@@ -134,6 +134,9 @@ def test_what_is_missing_says_in_which_cell_it_was(run):
     outcome = run("1 / 0\n" + F, G)
     assert "ZeroDivisionError" in outcome.returned["f"][0].error
     assert "cell 1" in outcome.returned["f"][0].error
+    assert outcome.returned["f"][0].kind == "raised", "it has been written, though it does not run"
+    outcome = run("f(1) + 1 / 0", G)
+    assert outcome.returned["f"][0].kind == "missing", "a cell that only uses it has not written it"
 
 
 def test_many_killers_end_the_hand_in_after_a_bounded_time(run, monkeypatch):

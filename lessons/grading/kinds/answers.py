@@ -1,29 +1,56 @@
 """The kinds of exercise that ask for a number or a table of numbers: predict before you look, and fill in the evaluation trace.
 
 After reading this file you know where the right answers come from: out of a Trace that the engine writes when the check runs, so no
-answer stands in a file, and how a wrong number is recognised: each question lists what one gets by the usual slips.
+answer stands in a file, and how a wrong number is recognised: each question lists what one gets by the usual slips. The notebook's check
+and the batch grader ask the same two functions: `plain_number`, what counts as a number, and `near`, which numbers are right.
 """
 
 from __future__ import annotations
 
 import difflib
+import numbers
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from minigrad.trace import first_divergence, state_at
+from minigrad.trace import state_at
 from minigrad.trace.text import number
 from minigrad.watch import trace_function
 
-from ..calls import StudentProblem, as_number
+from ..calls import StudentProblem, a_kind, as_number
 from ..exercise import Case, Exercise, Misconception
 from ..feedback import Feedback, Line
-from ..judge import same
+from ..stubs import is_blank
 from ..student_trace import about, plain
+from ..wire import WireError, decode, encode
 
 Trace = dict[str, Any]
+
+
+TABLE = 1e-3
+"""How exact the numbers of a table must be, as of `near`."""
+
+
+def plain_number(value: Any, place: str) -> float:
+    """A student's number as a float: Python's, NumPy's, or a tensor or an array of no dimensions. Raises StudentProblem.
+
+    place: where it comes from, as the start of a sentence, such as "Your prediction is".
+    """
+    try:
+        found = decode(encode(value))  # what the batch grader gets to see of it
+    except WireError:
+        if isinstance(value, numbers.Real):
+            raise StudentProblem("type", f"{place} {a_kind(value)}; it should be a plain number (`float(…)` makes one).") from None
+        found = value
+    return as_number(found.item() if isinstance(found, np.ndarray) and found.shape == () else found, place)
+
+
+def near(a: float, b: float, tolerance: float) -> bool:
+    """Whether a number is as near to the right one, b, as is asked: |a − b| ≤ tolerance · max(1, |b|). NaN is near to nothing."""
+    return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
 def Number(
@@ -53,13 +80,21 @@ def Number(
         is_value=True,
         title=question,
         hints=asked.hints,
-        misconceptions=tuple(Misconception(f"slip {i}", say, lambda case, wrong=wrong: wrong()) for i, (say, wrong) in enumerate(slips, 1)),
+        misconceptions=tuple(_slip(f"slip {i}", say, wrong, tolerance) for i, (say, wrong) in enumerate(slips, 1)),
         notebook=asked.check,
-        rtol=tolerance,
-        atol=tolerance,
+        # For the slips: half of the tolerance each, so that their sum is never more than `near` allows.
+        rtol=tolerance / 2,
+        atol=tolerance / 2,
     )
-    made.answer(lambda: float(answer()))
+    made.accept(lambda case, got: asked.problem(got, f"`{variable or name}` is"))
     return made
+
+
+def _slip(name: str, say: str, wrong: Callable[[], float], tolerance: float) -> Misconception:
+    def explains(case: Case, got: Any) -> bool:
+        return near(float(got), wrong(), tolerance)
+
+    return Misconception(name, say, lambda case: wrong(), explains=explains)
 
 
 def Table(
@@ -72,11 +107,7 @@ def Table(
         yield Case("table")
 
     def accept(case: Case, got: Any) -> str:
-        reference = trace_function(f, *point, mode="primal")
-        right = state_at(reference, len(reference["steps"])).cells
-        if type(got) is not dict:
-            return f"`{variable or name}` should be a dictionary."
-        return same({node: right[node, "v"] for node in (n["id"] for n in reference["nodes"])}, got, 1e-3, 1e-3, f"`{variable or name}`")
+        return asked.problem(got)
 
     own = (variable or name,)
     made = Exercise(
@@ -84,6 +115,12 @@ def Table(
     )
     made.accept(accept)
     return made
+
+
+@cache
+def _primal(f: Callable[..., Any], point: tuple[float, ...]) -> Trace:
+    """The same for every hand-in; nobody changes it."""
+    return trace_function(f, *point, mode="primal")
 
 
 def cell(trace: Trace, node: str, column: str) -> float:
@@ -115,7 +152,7 @@ class Prediction:
                 raise StudentProblem(
                     "unfinished", "Write your number in the place of `...` in the cell above, run it, then run this cell again."
                 )
-            guess = as_number(value, "Your prediction is")
+            guess = plain_number(value, "Your prediction is")
         except StudentProblem as problem:
             feedback.status = "unfinished" if problem.kind == "unfinished" else "trouble"
             feedback.lines.append(Line(feedback.status, problem.say))
@@ -130,8 +167,16 @@ class Prediction:
         )
         return feedback
 
+    def problem(self, value: Any, place: str) -> str:
+        """Why a prediction is not right, without the right one; "" if it is. place: as of `plain_number`."""
+        try:
+            guess = plain_number(value, place)
+        except StudentProblem as problem:
+            return problem.say
+        return "" if self._agree(guess, self.answer()) else f"{place} {number(plain(guess))}, which is not right."
+
     def _agree(self, a: float, b: float) -> bool:
-        return abs(a - b) <= self.tolerance * max(1.0, abs(b))
+        return near(a, b, self.tolerance)
 
 
 @dataclass(frozen=True)
@@ -150,37 +195,60 @@ class TableExercise:
         reference = trace_function(self.f, *self.point, mode="primal")
         names = [n["id"] for n in reference["nodes"]]
         try:
-            if table is None or table is ...:
-                raise StudentProblem("unfinished", "Not started yet: the table is still empty.")
-            if not isinstance(table, Mapping):
-                raise StudentProblem(
-                    "type", f"The table should be a dictionary such as {{'x1': 2.0, …}}, but it is of the type {type(table).__name__}."
-                )
-            self._known(table, names)
-            empty = [n for n in names if table.get(n) is None or table.get(n) is ...]
-            given = {n: as_number(table[n], f"Row {n} is") for n in names if n not in empty}
+            given = self._given(table, names)
         except StudentProblem as problem:
             feedback.status = "unfinished" if problem.kind == "unfinished" else "trouble"
             feedback.lines.append(Line(feedback.status, problem.say))
             return feedback
         theirs = _filled(reference, given)
-        parting = first_divergence(reference, theirs, rtol=1e-3)
-        if parting is None:
+        node = self._parting(reference, given)
+        if node is None:
             feedback.status, feedback.points, feedback.hints = "right", self.points, ()
             feedback.lines.append(
                 Line("right", f"all {len(names)} rows are right; the last one is the function's value, {number(given[names[-1]])}.")
             )
-        elif parting.kind == "missing":
+        elif node not in given:
             begun = any(n["id"] in given for n in reference["nodes"] if n.get("op"))
             feedback.status = "wrong" if begun else "unfinished"
             start = "the rows before it are right; the" if begun else "Not started yet; the"
-            feedback.lines.append(Line("unfinished", f"{start} next row to fill in is {about(reference, str(parting.node))}."))
+            feedback.lines.append(Line("unfinished", f"{start} next row to fill in is {about(reference, node)}."))
         else:
-            node = str(parting.node)
             feedback.trace, feedback.step = theirs, 1 + next(i for i, s in enumerate(theirs["steps"]) if s["node"] == node)
-            say = f"the first wrong row is {about(reference, node)}: {number(plain(given[node]))} is not its value."
-            feedback.lines.append(Line("wrong", f"{say} The rows before it are right."))
+            feedback.lines.append(Line("wrong", self._wrong_row(reference, node, given)))
         return feedback
+
+    def problem(self, table: Any) -> str:
+        """Why a table is not right, without the right numbers; "" if it is."""
+        reference = _primal(self.f, self.point)
+        try:
+            given = self._given(table, [n["id"] for n in reference["nodes"]])
+        except StudentProblem as problem:
+            return problem.say
+        node = self._parting(reference, given)
+        if node is None:
+            return ""
+        return self._wrong_row(reference, node, given) if node in given else f"the row of {about(reference, node)} is still empty."
+
+    def _given(self, table: Any, names: list[str]) -> dict[str, float]:
+        """The rows that are filled in. Raises StudentProblem."""
+        if is_blank(table):
+            raise StudentProblem("unfinished", "Not started yet: the table is still empty.")
+        if not isinstance(table, Mapping):
+            raise StudentProblem(
+                "type", f"The table should be a dictionary such as {{'x1': 2.0, …}}, but it is of the type {type(table).__name__}."
+            )
+        self._known(table, names)
+        return {n: plain_number(table[n], f"Row {n} is") for n in names if not is_blank(table.get(n))}
+
+    def _parting(self, reference: Trace, given: Mapping[str, float]) -> str | None:
+        """The first row that is empty or wrong."""
+        right = state_at(reference, len(reference["steps"])).cells
+        names = [n["id"] for n in reference["nodes"]]
+        return next((n for n in names if n not in given or not near(given[n], float(right[n, "v"]), TABLE)), None)
+
+    def _wrong_row(self, reference: Trace, node: str, given: Mapping[str, float]) -> str:
+        say = f"the first wrong row is {about(reference, node)}: {number(plain(given[node]))} is not its value."
+        return f"{say} The rows before it are right."
 
     def _known(self, table: Mapping[Any, Any], names: list[str]) -> None:
         strange = [k for k in table if k not in names]
@@ -203,7 +271,7 @@ def _filled(reference: Trace, given: dict[str, float]) -> Trace:
         symbol, sign, own = step["formula"][0], {"t": "op", "text": "="}, {"t": "num", "value": plain(given[node]), "col": "v"}
         made = [*nodes[node]["expr"], sign] if nodes[node]["expr"] else []
         say = f"Your table says that {about(reference, node)} is {number(plain(given[node]))}"
-        if abs(given[node] - value) > 1e-3 * max(1.0, abs(value)):
+        if not near(given[node], float(value), TABLE):
             say += ", which it is not"
         steps.append({**step, "writes": [[node, column, plain(given[node])]], "formula": [symbol, sign, *made, own], "say": say + "."})
     return {**reference, "title": f"{reference['title']} · your table", "steps": steps}

@@ -9,7 +9,7 @@ compared with those of classic mistakes, each written here for any operation.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from minigrad.trace import first_divergence
 from minigrad.trace.text import number
 
 from ..calls import Caller, StudentProblem, need_function
-from ..exercise import DERIVATIVES, Exercise, Misconception
+from ..exercise import DERIVATIVES, Accept, Exercise, Misconception
 from ..exercise import Case as Call
 from ..feedback import Feedback, Line
 from ..judge import same
@@ -42,30 +42,51 @@ def Rules(
 ) -> Exercise:
     """tangent_<name>(*inputs, *tangents) and adjoint_<name>(*inputs, g), on plain numbers: a point for each of the two.
 
-    The arguments are those of `RulesExercise`; op: the same operation on tensors, where f itself does not take them.
+    The arguments are those of `RulesExercise`; op: the same operation on tensors, element by element, where f itself does not take them.
     """
     asked, tensor_op, n = RulesExercise(name, f, letters, values, draw, examples, tuple(hints)), op or f, len(letters)
     tangent, adjoint = f"tangent_{name}", f"adjoint_{name}"
 
     def cases(rng: np.random.Generator) -> Iterator[Call]:
-        for c in asked.cases(random.Random(int(rng.integers(2**62)))):
-            size = float(c.size[0] + c.size[1] / 1000)
-            dots = {f"d{a}": t for a, t in zip(letters, c.tangents, strict=True)}
+        known: set[tuple[Any, ...]] = (
+            set()
+        )  # a rule is not asked the same thing twice: the tangents are none of the adjoint rule's business
+        for c in asked.cases(random.Random(int(rng.integers(2**62))), GRADED):
+            digits, total = c.size
+            size = float(digits + total / 1000)
             inputs = dict(zip(letters, c.values, strict=True))
-            yield Call.of("tangent rule", inputs | dots, call=tangent, size=size)
-            yield Call.of("adjoint rule", inputs | {"g": c.g}, call=adjoint, size=size)
+            dots = {f"d{a}": t for a, t in zip(letters, c.tangents, strict=True)}
+            for group, call, moved in (("tangent rule", tangent, dots), ("adjoint rule", adjoint, {"g": c.g})):
+                args = inputs | moved
+                key = (call, *args.values())
+                if key not in known:
+                    known.add(key)
+                    yield Call.of(group, args, call=call, size=size)
 
-    def right(case: Call) -> Any:
-        given = [mg.tensor(x, dtype=mg.float64) for x in case.args.values()]
-        if case.call == tangent:
-            return mg.func.jvp(tensor_op, tuple(given[:n]), tuple(given[n:]))[1].item()
-        parts = [c.item() for c in mg.func.vjp(tensor_op, *given[:n])[1](given[n])]
-        return parts[0] if n == 1 else parts
+    def right(call: str, columns: list[Any]) -> list[Any]:
+        """What is right for several calls of a rule at once, given by columns: one entry for each call."""
+        given = [mg.tensor(column, dtype=mg.float64) for column in columns]
+        if call == tangent:
+            found = [mg.func.jvp(tensor_op, tuple(given[:n]), tuple(given[n:]))[1]]
+        else:
+            found = list(mg.func.vjp(tensor_op, *given[:n])[1](given[n]))
+        parts = [part.numpy().tolist() for part in found]
+        return list(map(list, zip(*parts, strict=True))) if len(parts) > 1 else parts[0]
 
-    def accept(case: Call, got: Any) -> str:
-        if case.call == adjoint and n == 1 and type(got) in (list, tuple) and len(got) == 1:
-            got = got[0]
-        return same(right(case), got, name=f"what `{case.call}` returned")
+    def judge_of(all_cases: Sequence[Call]) -> Accept:
+        known: dict[int, Any] = {}
+        for call in (tangent, adjoint):
+            asked_here = [case for case in all_cases if case.call == call]
+            if asked_here:
+                columns = [np.array(column) for column in zip(*(case.args.values() for case in asked_here), strict=True)]
+                known |= zip(map(id, asked_here), right(call, columns), strict=True)
+
+        def accept(case: Call, got: Any) -> str:
+            if case.call == adjoint and n == 1 and type(got) in (list, tuple) and len(got) == 1:
+                got = got[0]
+            return same(known[id(case)], got, name=f"what `{case.call}` returned")
+
+        return accept
 
     made = Exercise(
         name,
@@ -78,7 +99,7 @@ def Rules(
         notebook=asked.check,
         misconceptions=tuple(_misconceptions(asked)),
     )
-    made.accept(accept)
+    made.accept_all(judge_of)
     return made
 
 
@@ -100,6 +121,8 @@ def _misconceptions(asked: RulesExercise) -> Iterator[Misconception]:
 
 
 DIRECTIONS = ((1.0, 0.0), (0.0, 1.0))
+GRADED = 6
+"""Random trials of a hand-in: together with the small ones they tell every classic mistake from the right rules."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +201,8 @@ class RulesExercise:
 
     # ------------------------------------------------------------------------------------------------------------ trials
 
-    def cases(self, rng: random.Random) -> list[Case]:
-        """Small cases first, then random ones with one digit after the point, in order of size."""
+    def cases(self, rng: random.Random, drawn: int = 20) -> list[Case]:
+        """Small cases, and so many random ones with one digit after the point, in order of size."""
         n = len(self.letters)
         ways = [tuple(1.0 if j == i else 0.0 for j in range(n)) for i in range(n)] + [tuple(float(j + 2) for j in range(n))]
         small = [Case(v, t, g) for v in self.values for t in ways for g in (1.0, 2.0)]
@@ -189,7 +212,7 @@ class RulesExercise:
                 tuple(round(rng.uniform(-3, 3), 1) for _ in range(n)),
                 round(rng.uniform(-3, 3), 1),
             )
-            for _ in range(20)
+            for _ in range(drawn)
         ]
         return sorted(small + random_, key=lambda c: c.size)
 

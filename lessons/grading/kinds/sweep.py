@@ -21,12 +21,14 @@ from minigrad.trace.text import number
 from ..calls import Caller, StudentProblem, as_number, need_function
 from ..exercise import DERIVATIVES, Case, Exercise
 from ..feedback import Feedback, Line
-from ..graphs import by_engine, first_wrong, of_tape
+from ..graphs import first_wrong, linear_right, of_tape
 from ..misconceptions import MISTAKES, Mistake
 from ..numeric import close
 from ..student_trace import Adjoints, Example, Tape, Trace, plain, tape_of, with_sweep
 from .backward import as_misconception, concerns, verdict
 
+GRADED = 15
+"""Random tapes of a hand-in; the notebook tries more."""
 GROUPS = {"each node used once": 1.0, "shared nodes": 2.0, "random graphs": 1.0}
 
 
@@ -39,13 +41,13 @@ def Sweep(name: str, examples: tuple[Example, ...], hints: tuple[str, ...]) -> E
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         drawn = random.Random(int(rng.integers(2**62)))
-        for tape in [*small_tapes(), *([random_tape(drawn) for _ in range(30)])]:
+        for tape in [*small_tapes(), *([random_tape(drawn) for _ in range(GRADED)])]:
             varied = [(row, [(p, float(drawn.choice((-1, 1)) * round(drawn.uniform(0.5, 3), 1))) for p, _ in ops]) for row, ops in tape]
             yield Case.of(group_of(tape), {"tape": varied, "output": tape[-1][0]}, size=10 * _size(tape)[0] + _size(tape)[1])
 
     def accept(case: Case, got: Any) -> str:
         graph = of_tape(case.args["tape"])
-        return verdict(name, graph, by_engine(graph), got)
+        return verdict(name, graph, linear_right(graph), got)
 
     made = Exercise(
         name,
@@ -57,7 +59,7 @@ def Sweep(name: str, examples: tuple[Example, ...], hints: tuple[str, ...]) -> E
         hints=asked.hints,
         notebook=asked.check,
         present=lambda case: f"tape = {[(row, [(o, c) for o, c in operands]) for row, operands in case.args['tape']]}",
-        where=lambda case, got: first_wrong(of_tape(case.args["tape"]), got, by_engine(of_tape(case.args["tape"]))),
+        where=lambda case, got: first_wrong(of_tape(case.args["tape"]), got, linear_right(of_tape(case.args["tape"]))),
         misconceptions=tuple(as_misconception(m) for m in MISTAKES if concerns(m, set(), "tape")),
     )
     made.accept(accept)

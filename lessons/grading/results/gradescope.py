@@ -116,15 +116,23 @@ def autograder(sheet: Sheet, sheet_path: Path) -> bytes:
         _add(archive, "setup.sh", SETUP.encode(), 0o755)
         _add(archive, "run_autograder", RUN.replace("SHEET_NAME", sheet_path.name).encode(), 0o755)
         home = sheet_path.parent
-        for path in sorted(p for p in home.iterdir() if p.suffix in (".py", ".ipynb", ".csv", ".json", ".txt", ".npz") and p.is_file()):
-            if sheet_path.suffix == ".py" or path in (sheet_path, home / "sheet.py"):
-                _add(archive, f"sheet/{path.name}", path.read_bytes(), 0o644)
+        needed = {sheet_path, home / "sheet.py", *_drives(sheet)}
+        if sheet_path.suffix == ".py":
+            needed |= {p for p in home.iterdir() if p.suffix in (".py", ".ipynb", ".csv", ".json", ".txt", ".npz")}
+        for path in sorted(path for path in needed if path.is_file()):
+            _add(archive, f"sheet/{path.relative_to(home).as_posix()}", path.read_bytes(), 0o644)
         top = Path(__file__).parents[3]
         for package in PACKAGES:
             for path in sorted((top / package).rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so" and "node_modules" not in path.parts:
                     _add(archive, str(path.relative_to(top)), path.read_bytes(), 0o644)
     return file.getvalue()
+
+
+def _drives(sheet: Sheet) -> set[Path]:
+    """The modules beside a sheet.py in which its drives are."""
+    named = ((e.home, e.drive.partition(":")[0]) for e in sheet.exercises if e.home and e.drive)
+    return {Path(home, *module.split(".")).with_suffix(".py") for home, module in named}
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:

@@ -60,7 +60,7 @@ def class_report(found: Sequence[Graded], sheet: Sheet) -> ClassReport:
     """The report on a class. It reads the hand-ins' files for their structure, where they are still there, and runs none of them."""
     programs, unread = _programs(found, sheet)
     return ClassReport(
-        sheet.name,
+        sheet.title,
         sheet.max_points,
         [result.points for result in found],
         [_exercise(name, found) for name in (e.name for e in sheet.exercises) if any(r.judgements for r in found)],
@@ -193,7 +193,7 @@ def _exercise_html(e: ExerciseReport) -> str:
     parts.append(f'<div class="tables"><table>{head}<tbody>{groups}</tbody></table>')
     if e.mistakes:
         rows = "".join(
-            f'<tr><th>{html.escape(name)}</th><td class="points">{len(students)}</td><td>{_named(students)}</td></tr>'
+            f'<tr><th>{pages.rich(name)}</th><td class="points">{len(students)}</td><td>{_named(students)}</td></tr>'
             for name, students in e.mistakes
         )
         head = '<thead><tr><th>likely mistake</th><th class="points">how many</th><th>who</th></tr></thead>'
