@@ -17,6 +17,9 @@ from typing import Any
 
 from minigrad.trace.schema import LEVELS
 
+WHOLE = 4
+"""Arrays of up to so many elements are shown in full everywhere."""
+
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 
 
@@ -75,7 +78,7 @@ def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
     return "[" + ", ".join(_nested(sample[i * stride : (i + 1) * stride], shape[1:]) for i in range(shape[0])) + "]"
 
 
-def inline(value: dict[str, Any], most: int = 4) -> str:
+def inline(value: dict[str, Any], most: int = WHOLE) -> str:
     """An array's summary in one short line: every element when there are at most ``most``, else its shape and the first three."""
     shape, sample = value.get("shape", []), value.get("sample", [])
     size = math.prod(shape)
@@ -122,11 +125,18 @@ def _level(v: float, scale: float) -> str:
     return LEVELS[8 + math.floor(8 * share + 0.5)]
 
 
-def brief(value: Any, most: int = 18) -> str:
-    """As :func:`short`, but for a node's card: an array too long for it is shown by its range, "−1.2 … 3.4"."""
+def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
+    """As :func:`short`, but where there is little room: an array of more than ``whole`` elements is shown by its range, "−1.2 … 3.4".
+
+    The number of elements alone decides, never how long their text is, so that all arrays of a shape look alike. Where the range is not
+    known, the text of ``short`` is taken up to ``most`` characters, and the shape beyond.
+    """
     text = short(value)
-    if len(text) <= most or not isinstance(value, dict) or "re" in value:
+    if not isinstance(value, dict) or "re" in value:
+        return text
+    shape = value.get("shape", [])
+    if math.prod(shape) <= whole and math.prod(shape) == len(value.get("sample", [])):
         return text
     if "min" in value and "max" in value:
         return f"{short(value['min'])} … {short(value['max'])}"
-    return shape_text(value.get("shape", []))
+    return text if len(text) <= most else shape_text(shape)

@@ -62,6 +62,12 @@ def _known(name: Any, known: Iterable[Any], where: str) -> None:
         raise TraceError(f"{where} {name!r} does not exist in this Trace")
 
 
+def keeps(trace: Mapping[str, Any]) -> bool:
+    """Whether values are kept for a pass backward: one runs in this Trace, or lets something go."""
+    saved = any(node.get("saved") for node in trace["nodes"])
+    return saved and (any(column["key"] == "g" for column in trace["columns"]) or any(step.get("free") for step in trace["steps"]))
+
+
 def column_of(step: Mapping[str, Any]) -> str:
     """The column (v, d or g) that gives a step its colour and dash: that of its first write, else that of its phase."""
     writes = step.get("writes") or []

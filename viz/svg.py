@@ -20,7 +20,7 @@ from viz.bundle import stylesheet
 from viz.grouping import grouped
 from viz.layout import measure, with_layout
 from viz.numbers import brief, heat_of, short
-from viz.reading import Run, caption, check, column_of, heading_runs, plain, runs, shape_label
+from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs, shape_label
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point
@@ -34,7 +34,9 @@ MATRIX = 8
 """A Jacobian of up to so many rows and columns is written out under the graph."""
 MATRIX_ROW, MATRIX_CELL = 20.0, 92.0
 DASH = {"v": "", "d": ' stroke-dasharray="10 5"', "g": ' stroke-dasharray="0.1 6" stroke-linecap="round"'}
-ACCENT = {"d": '<circle cx="5" cy="-11.5" r="1.5" stroke="none"/>', "g": '<path d="M1.5 -11h7"/>'}
+NOTE_ABOVE, NOTE_BELOW, NOTE_WIDTH = 7.0, 15.0, 6.4  # of a shape beside the beginning of a wire; the width of one character
+RING = '<circle cx="5" cy="-4" r="4" fill="none" stroke-width="1.4"/>'
+ACCENT = {"d": '<circle cx="5" cy="-10.8" r="1.6" stroke="none"/>', "g": '<path d="M0.5 -10.7h9"/>'}
 
 _STYLE = """
 .math{{font-family:"STIX Two Math","Latin Modern Math","Cambria Math","DejaVu Math TeX Gyre",serif;font-size:16px}}
@@ -83,13 +85,23 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     shift = round((width - place["width"]) / 2, 1)
 
     picture = [_wire(e, place["edges"][e["id"]]["points"], now if e["id"] in lit else "", unborn) for e in _last(shown["edges"], lit)]
-    picture += _shapes(shown)
+    picture += _shapes(shown, unborn)
+    keeping = keeps(shown)
     picture += [
-        _card(node, place["nodes"][node["id"]], shown["columns"], state, current, now, unborn, freed=node["id"] in then.freed)
+        _card(
+            node,
+            place["nodes"][node["id"]],
+            shown["columns"],
+            state,
+            current,
+            now,
+            unborn,
+            kept=("gone" if node["id"] in then.freed else "kept") if keeping else "",
+        )
         for node in shown["nodes"]
     ]
     picture += [
-        _pill(place["edges"][part["edge"]]["points"], "× " + brief(part["local"], 12), now)
+        _pill(place["edges"][part["edge"]]["points"], "× " + brief(part["local"], 12, 1), now)
         for part in (current or {}).get("contribs") or []
         if part.get("local") is not None
     ]
@@ -117,11 +129,13 @@ def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> st
 
 
 class Look(NamedTuple):
-    """A line of the legend: its words, the generation whose colour and dash it explains, whether it is about the hatching."""
+    """A line of the legend: its words, the generation whose colour and dash it explains, whether it is about the hatching or a square."""
 
     words: str
     stage: int
     slanted: bool = False
+    square: str = ""
+    """"kept" for the filled square of an operation that keeps values, "gone" for the hollow one."""
 
 
 def legend_of(trace: Mapping[str, Any]) -> list[Look]:
@@ -129,7 +143,10 @@ def legend_of(trace: Mapping[str, Any]) -> list[Look]:
     found = {STAGES[node["stage"]]: node["stage"] for node in trace["nodes"] if node.get("stage") in STAGES}
     looks = [Look("forward mode inside" if found[stage] == "jvp" else STAGE_NAMES[stage], stage) for stage in sorted(found)]
     dangling = [Look("dangling", 0, True)] if any(node.get("dangling") for node in trace["nodes"]) else []
-    return ([Look(STAGE_NAMES[0], 0)] if looks else []) + looks + dangling
+    squares = [Look("keeps values for the reverse pass", 0, square="kept")] if keeps(trace) else []
+    if squares and any(step.get("free") for step in trace["steps"]):
+        squares.append(Look("let go", 0, square="gone"))
+    return ([Look(STAGE_NAMES[0], 0)] if looks else []) + looks + dangling + squares
 
 
 def matrix_of(trace: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
@@ -148,11 +165,13 @@ def matrix_height(trace: Mapping[str, Any]) -> float:
 def _legend(looks: Sequence[Look], y: float) -> list[str]:
     """What the colours, dashes and hatching of the graph mean."""
     out, x = [], MARGIN
-    for name, stage, slanted in looks:
+    for name, stage, slanted, square in looks:
         kind = f"card c{stage}" if stage else "card"
         box = f'<rect x="{x:g}" y="{y - 10:g}" width="22" height="12" rx="3" class="{kind}" stroke-width="1.6"{STAGE_DASH[stage]}/>'
         if slanted:
             box += f'<path d="M{x + 2:g} {y + 2:g}l10 -12M{x + 10:g} {y + 2:g}l10 -12" class="wire" stroke-width="1.2"/>'
+        if square:
+            box = f'<rect x="{x + 7:g}" y="{y - 8:g}" width="8" height="8" class="look-{square}" stroke-width="1.2"/>'
         out.append(f'{box}<text x="{x + 28:g}" y="{y:g}" class="soft" font-size="12">{name}</text>')
         x += 46 + 7 * len(name)
     return out
@@ -208,14 +227,15 @@ def _style() -> str:
         out += (
             f".halo{{stroke:{colour['surface']}}}.pill{{fill:{colour['surface']}}}.pile{{fill:{colour['sunken']};stroke:{colour['ink']}}}"
         )
-        out += f".kept{{fill:{colour['ink']};stroke:{colour['ink']}}}.gone{{fill:none;stroke:{colour['ink']}}}"
+        for mark in ("", "look-"):
+            out += f".{mark}kept{{fill:{colour['ink']};stroke:{colour['ink']}}}.{mark}gone{{fill:none;stroke:{colour['ink']}}}"
         for level in range(len(LEVELS)):
             end = colour["minus"] if level < 8 else colour["plus"]
             out += f".h{level}{{fill:{blend(colour['zero'], end, abs(level - 8) / 8)}}}"
         return out
 
     sheet = _STYLE.format(light=rules(0), dark=rules(1)).strip()
-    return re.sub(r"\.([a-z]+\d*)\{", r".mg-frame .\1{", sheet)  # in a page, the rules reach this picture only
+    return re.sub(r"\.([a-z-]+\d*)\{", r".mg-frame .\1{", sheet)  # in a page, the rules reach this picture only
 
 
 def blend(a: str, b: str, share: float) -> str:
@@ -273,26 +293,69 @@ def _wire(edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, 
     return f'<g opacity="0.13">{drawn}</g>' if {edge["src"], edge["dst"]} & unborn else drawn
 
 
-def _shapes(trace: Mapping[str, Any]) -> list[str]:
-    """The shape of what travels along the edges, once where several leave by the same way."""
+class Note(NamedTuple):
+    """A shape beside the beginning of a wire: its text, the node that the wire leaves, its place, and the room before the next card."""
+
+    text: str
+    node: str
+    x: float
+    y: float
+    room: float
+
+
+def notes_of(trace: Mapping[str, Any]) -> list[Note]:
+    """The shapes that travel along the wires, at their beginnings: once for all wires of a node that say the same.
+
+    They stand clear of the wires and of the arrow's point that an adjoint has there; the same places as in static/viewer/cards.js.
+    """
     shape = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
-    at: dict[tuple[float, float], str] = {}
+    of: dict[str, list[tuple[Any, str]]] = {}
     for edge in trace["edges"]:
-        x, y = note_place(trace["layout"]["edges"][edge["id"]]["points"])
-        if edge.get("broadcast"):
-            at.setdefault((x, y), f"{shape_label(shape[edge['src']])} ⇒ {shape_label(shape[edge['dst']])}")
-        elif shape[edge["src"]]:
-            at.setdefault((x, y), shape_label(shape[edge["src"]]))
-    halo = 'paint-order="stroke" stroke-width="3"'
-    return [
-        f'<text x="{x:g}" y="{y:g}" class="soft value halo" {halo} style="font-size:10.5px">{text}</text>' for (x, y), text in at.items()
-    ]
+        src, points = edge["src"], trace["layout"]["edges"][edge["id"]]["points"]
+        both = f"{shape_label(shape[src])} ⇒ {shape_label(shape[edge['dst']])}"
+        of.setdefault(src, []).append((points, both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else ""))
+    return [note for src, wires in of.items() for note in _notes(src, wires)]
 
 
-def note_place(points: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Where the shape stands that travels along an edge: at its beginning, on the side that the line bends away from."""
-    (x, y), after = points[0], points[1]
-    return x + 7, y + 13 if after[1] < y - 1 else y - 5
+def _notes(node: str, wires: Sequence[tuple[Any, str]]) -> list[Note]:
+    """The notes of one node; wires: the points of each, and what it says."""
+    groups: dict[str, list[Any]] = {}
+    ordered = sorted(wires, key=lambda wire: wire[0][0][1])
+    for points, text in ordered:
+        if text:
+            groups.setdefault(text, []).append(points)
+    out = []
+    for i, (text, together) in enumerate(groups.items()):
+        first, last = together[0], together[-1]
+        (x, high), low = first[0], last[0][1]
+        rises, falls = first[1][1] < high - 1, last[1][1] > low + 1
+        above, below = high - NOTE_ABOVE, low + NOTE_BELOW
+
+        def between(among: Sequence[Any], otherwise: float, high: float = high) -> float:
+            port = next((points[0][1] for points in among if points[0][1] > high), None)
+            return otherwise if port is None else (high + port) / 2 + 3.5
+
+        if i == 0 and not rises:
+            y = above
+        elif i == len(groups) - 1:
+            y = between(together, above) if falls and i == 0 else below
+        elif i == 0:
+            y = between([points for points, _ in ordered], above)
+        else:
+            y = high + NOTE_BELOW if rises else above
+        out.append(Note(text, node, x + 7, y, min(points[1][0] for points in together) - x - 14))
+    return out
+
+
+def _shapes(trace: Mapping[str, Any], unborn: Set[str]) -> list[str]:
+    """The shapes of what travels along the edges."""
+    out = []
+    for text, node, x, y, room in notes_of(trace):
+        look = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if len(text) * NOTE_WIDTH > room else ""
+        look += ' opacity="0.13"' if node in unborn else ""
+        halo = 'paint-order="stroke" stroke-width="3"'
+        out.append(f'<text x="{x:g}" y="{y:g}" class="soft value halo" {halo}{look} style="font-size:10.5px">{text}</text>')
+    return out
 
 
 def hatching(wide: float, high: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
@@ -323,7 +386,7 @@ def _card(
     step: Mapping[str, Any] | None,
     now: str,
     unborn: Set[str] = frozenset(),
-    freed: bool = False,
+    kept: str = "",
 ) -> str:
     x0, y0 = box["x"] - box["w"] / 2, box["y"] - box["h"] / 2
     name, corner, small = node["id"], ROUND.get(node.get("kind", ""), 7), caption(node)
@@ -357,8 +420,8 @@ def _card(
     else:
         words = f'class="math ink" text-anchor="middle"{struck}>{_tspans(heading_runs(node))}'
         out.append(f'<text x="{box["x"]:g}" y="{y0 + 20:g}" {words}</text>')
-    if node.get("saved"):
-        out.append(f'<rect x="{x0 + box["w"] - 14:g}" y="{y0 - 4:g}" width="8" height="8" class="{"gone" if freed else "kept"}"/>')
+    if node.get("saved") and kept and any((name, column["key"]) in state for column in columns):
+        out.append(f'<rect x="{x0 + box["w"] - 14:g}" y="{y0 - 4:g}" width="8" height="8" class="{kept}"/>')
     if small:
         at = f'x="{box["x"]:g}" y="{y0 + measure.HEAD + 7:g}"'
         out.append(f'<text {at} class="soft" font-size="10.5" text-anchor="middle">{escape(small)}</text>')
@@ -376,7 +439,7 @@ def _card(
         key, y = column["key"], body + 14 + i * tall
         out.append(
             f'<g transform="translate({x0 + measure.SIDE:g} {y:g})" class="f{key} s{key}" stroke-width="0">'
-            f'<text class="math" font-style="italic" font-size="15">v</text><g stroke-width="1.3">{ACCENT.get(key, "")}</g></g>'
+            f'{RING}<g stroke-width="1.3">{ACCENT.get(key, "")}</g></g>'
         )
         if (name, key) in state:
             weight = ' font-weight="700"' if key in written else ""

@@ -78,7 +78,7 @@ def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name)
     viewer = show(name)
     expected, state = [], {}
     for step in [None, *sample["steps"]]:
-        state |= {} if step is None else {(n, c): short(v) for n, c, v in step["writes"]}
+        state |= {} if step is None else {(n, c): brief(v, 30) for n, c, v in step["writes"]}
         expected.append([[state.get((n["id"], c["key"]), "") for c in sample["columns"]] for n in sample["nodes"]])
     order = [*range(len(expected)), *random.Random(3).sample(range(len(expected)), len(expected))]  # forward, then here and there
     found = visit.page.evaluate(

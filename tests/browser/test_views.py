@@ -462,6 +462,78 @@ def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
     assert kept == sum(bool(n.get("saved")) for n in trace["nodes"]) and viewer.locator(".mg-node.mg-freed").count() == kept
 
 
+def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_is_kept(show):
+    viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"))
+    square, words = viewer.locator(".mg-node .mg-kept:visible"), viewer.locator(".mg-left figcaption")
+    assert "keeps values for the reverse pass" in words.inner_text() and "let go" in words.inner_text()
+    assert square.count() == 0, "nothing is computed yet"
+    to(viewer, 3)
+    assert square.count() == 1
+    to(viewer, 7)
+    assert square.count() == 3
+    for mode in ("primal", "forward"):
+        viewer = show(trace_function(f, 2.0, 5.0, mode=mode), step=7)
+        assert viewer.locator(".mg-kept").count() == 0 and "keeps values" not in viewer.locator(".mg-left figcaption").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("lang", "forward", "reverse"), [("en", "Forward mode, seed", "Reverse mode, seed"), ("zh", "前向模式，种子", "反向模式，种子")]
+)
+def test_the_seeds_of_the_passes_stand_under_the_title(show, lang, forward, reverse):
+    said = lambda viewer: [re.sub(r"\s", "", text) for text in viewer.locator(".mg-seed").all_text_contents()]
+    tight = lambda text: text.replace(" ", "")
+    assert said(show(trace_function(f, 2.0, 5.0, mode="primal"), lang=lang)) == []
+    both = show(trace_function(f, 2.0, 5.0, tangents=(0.0, 1.0)), lang=lang)
+    assert said(both) == [f"{tight(forward)}x˙1=0,x˙2=1", f"{tight(reverse)}v¯5=1"]
+    many = trace_function(lambda *xs: sum(xs), *[1.0] * 6, mode="forward", tangents=(0.0,) * 5 + (2.0,))
+    (words,) = said(show(many, lang=lang))
+    assert "=2" in words and words.endswith(",…") and words.count("=") == 4, "of many, those that are not zero"
+    assert said(show(jacobian_trace(lambda a, b: a * b, 2.0, 3.0), lang=lang)) == [], "each pass says its own"
+
+
+def test_no_click_on_a_node_shuts_the_panel_of_orders(show):
+    trace = trace_function(f, 2.0, 5.0, mode="reverse")
+    viewer = show(trace, views=["orders"], step=7)
+    panel = view(viewer, "orders")
+    for node in ("v1", "v5", "v3", "v5"):  # not yet, legal, legal, already done
+        panel.locator(f".mg-pick[data-node='{node}']").click()
+        assert panel.is_visible() and viewer.locator(".mg-counter").inner_text() == f"7 / {len(trace['steps'])}"
+    for node in ("v4", "x1"):  # in the graph: the clock moves, the order stays
+        viewer.locator(f".mg-graph .mg-node[data-node='{node}']").click()
+        assert panel.is_visible() and panel.locator(".mg-pick.mg-done").count() == 2
+    assert "v5, v3" in panel.locator(".mg-order").inner_text()
+
+
+def test_the_mark_of_a_column_is_no_letter(show):
+    viewer = show(trace_function(lambda v, o: v * o, 2.0, 3.0))
+    assert viewer.locator(".mg-node .mg-mark .mg-ring").count() == 9
+    assert viewer.locator(".mg-mark").all_text_contents() == [""] * viewer.locator(".mg-mark").count(), "a node may have any letter's name"
+
+
+def test_a_shape_is_written_once_for_all_wires_of_a_node_and_touches_nothing(show, visit):
+    viewer = show(trace_function(lambda x: (x.t() - x.exp()).pow(2).sum(), [[0.0, 1.0], [-1.0, 0.5]], mode="reverse"))
+    assert viewer.locator(".mg-shape").count() == 5
+    hits = visit.page.evaluate(
+        """() => {
+          const notes = [...document.querySelectorAll(".mg-shape")].map((e) => e.getBBox());
+          const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+          const cards = [...document.querySelectorAll(".mg-node .mg-card")].map((e) => e.getBBox());
+          const tips = [...document.querySelectorAll(".mg-tip")].map((e) => e.getBBox());
+          const wires = [...document.querySelectorAll(".mg-wire")].filter((wire) => {
+            for (let at = 0; at < wire.getTotalLength(); at += 2) {
+              const { x, y } = wire.getPointAtLength(at);
+              if (notes.some((n) => n.x < x && x < n.x + n.width && n.y + 2 < y && y < n.y + n.height - 2)) return true;
+            }
+            return false;
+          });
+          return [notes.filter((n, i) => notes.some((m, j) => i < j && meet(n, m))).length,
+            cards.filter((c) => notes.some((n) => meet(n, c))).length,
+            tips.filter((c) => notes.some((n) => meet(n, c))).length, wires.length];
+        }"""
+    )
+    assert hits == [0, 0, 0, 0], "notes that meet: notes, cards, points of arrows, wires"
+
+
 # ---- arrays, groups, scale
 
 
@@ -618,9 +690,19 @@ def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
         and filled[-1] == [6, 6]
         and all(a <= b for p, q in itertools.pairwise(filled) for a, b in zip(p, q, strict=True))
     )
-    counts = panel.locator(".mg-sumup").all_inner_texts()
+    sent = lambda steps, mode: sum(len(s.get("contribs", [])) for s in steps if "pass" in s and trace["passes"][s["pass"]]["mode"] == mode)
+    total = {mode: sent(trace["steps"], mode) for mode in ("forward", "reverse")}
+    said = panel.locator(".mg-sumup")
+    for k in (0, 8, 12):
+        to(viewer, k)
+        here = [re.fullmatch(r"Pass \d of \d; (\d+) products so far\.", text) for text in said.all_inner_texts()]
+        assert all(here), "who has to guess first is not told the totals"
+        assert [int(found[1]) for found in here] == [sent(trace["steps"][:k], mode) for mode in total]
+    to(viewer, len(trace["steps"]))
+    counts = said.all_inner_texts()
     assert counts[0].startswith("Pass 3 of 3") and counts[1].startswith("Pass 2 of 2")
-    products = [int(re.search(r"(\d+) of \1 products", c)[1]) for c in counts]
+    products = [int(re.search(r"(\d+) products in all", c)[1]) for c in counts]
+    assert products == list(total.values())
     assert products[1] < products[0], "two outputs and three inputs: reverse mode needs fewer products"
 
 

@@ -41,6 +41,9 @@ def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     long = {"shape": [2, 3], "sample": [0.123, -4.567, 8.9, 1, 2, 3], "min": -4.567, "max": 8.9}
     assert short(long) == "2×3 [0.123, −4.567, 8.9, …]" and brief(long) == "−4.567 … 8.9"
     assert brief({"shape": [2, 3], "sample": [0.1234, -4.567, 8.901, 1, 2, 3]}) == "2×3"
+    small = {"shape": [2, 2], "sample": [-1, -3.7182, 0.63212, -1.1487], "min": -3.7182, "max": 0.63212}
+    assert brief(small, 4) == "[[−1, −3.718], [0.6321, −1.149]]", "the number of elements decides, not their text"
+    assert brief({"shape": [5], "sample": [1, 1, 1, 1, 2], "min": 1, "max": 2}) == "1 … 2"
     assert brief({"re": 0.12345, "im": -1.23456e-7}) == "0.1235 − 1.235e−7i"
 
 

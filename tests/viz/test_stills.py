@@ -17,7 +17,7 @@ from viz.grouping import Tree, grouped
 from viz.jacobian import jacobian_trace
 from viz.reading import check
 from viz.scale import TooLarge
-from viz.svg import legend_of, note_place, palette, to_svg
+from viz.svg import legend_of, notes_of, palette, to_svg
 
 
 class Tower(mg.nn.Module):
@@ -75,7 +75,10 @@ def test_generations_have_their_colour_dash_and_name(growing):
 
 
 def test_the_legend_tells_the_function_its_derivatives_and_what_dangles(growing):
-    assert [look.words for look in legend_of(growing)] == ["the function itself", "first backward", "second backward", "dangling"]
+    assert [look.words for look in legend_of(growing)] == [
+        *("the function itself", "first backward", "second backward", "dangling"),
+        *("keeps values for the reverse pass", "let go"),
+    ]
     svg = to_svg(growing)
     _, _, texts = drawn(Scene(growing), 1)
     for look in legend_of(growing):
@@ -103,8 +106,20 @@ def test_numbers_in_formulas_are_set_as_numbers():
 
 
 def test_a_note_stands_where_its_wire_does_not_run():
-    assert note_place([(0, 100), (50, 40)])[1] > 100, "the wire rises, so the note stands below its beginning"
-    assert note_place([(0, 100), (50, 160)])[1] < 100 and note_place([(0, 100), (50, 100)])[1] < 100
+    def places(*wires):
+        nodes = [{"id": "x", "shape": [3]}, *({"id": f"y{i}", "shape": [2, 3]} for i in range(len(wires)))]
+        edges = [{"id": str(i), "src": "x", "dst": f"y{i}", "broadcast": wide} for i, (_, wide) in enumerate(wires)]
+        routes = {str(i): {"points": points} for i, (points, _) in enumerate(wires)}
+        return [(note.text, note.y) for note in notes_of({"nodes": nodes, "edges": edges, "layout": {"edges": routes}})]
+
+    rising, level, falling = ([(0, 100), (90, end)] for end in (40, 100, 160))
+    lower = [(0, 124), (90, 160)]
+    assert places((rising, False)) == [("(3,)", 115)], "the wire rises, so the note stands below its beginning"
+    assert places((level, False)) == places((falling, False)) == [("(3,)", 93)]
+    assert places((rising, False), (lower, False)) == [("(3,)", 115.5)], "once for both wires, between them"
+    assert places((falling, False), (lower, False)) == [("(3,)", 93)]
+    two = dict(places((rising, True), (lower, False)))
+    assert two == {"(3,) ⇒ (2, 3)": 115.5, "(3,)": 139}, "what differs is said twice, and far enough apart"
     trace = trace_function(lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3], mode="reverse")
     assert 'style="font-size:10.5px">(3,) ⇒ (2, 3)</text>' in to_svg(trace), "a sheet's rule would win over an attribute"
 
@@ -169,8 +184,19 @@ def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
     assert before.count('class="kept"') == keeping and before.count('class="gone"') == 0
     assert after.count('class="gone"') == keeping and after.count('class="kept"') == 0
     size = lambda shape: round(shape.get_width()) if hasattr(shape, "get_width") else 0
-    squares = lambda at: [s.get_facecolor()[3] for s in drawn(Scene(trace), at)[1] if size(s) == 8]
-    assert squares(len(trace["steps"])) == [0.0, 0.0] and squares(len(trace["steps"]) - 3) == [1.0, 1.0]
+    squares = lambda at, trace=trace: [s.get_facecolor()[3] for s in drawn(Scene(trace), at)[1] if size(s) == 8]
+    legend = [1.0, 0.0]
+    assert sorted(squares(len(trace["steps"]))) == sorted([0.0, 0.0, *legend])
+    assert sorted(squares(len(trace["steps"]) - 3)) == sorted([1.0, 1.0, *legend])
+    assert sorted(squares(0)) == sorted(legend) and 'class="kept"' not in to_svg(trace, 0), "nothing is computed, so nothing is kept"
+
+
+def test_without_a_pass_backward_nothing_is_marked_as_kept():
+    for mode in ("primal", "forward"):
+        trace = trace_function(lambda x: mg.sin(x * x), 0.7, mode=mode)
+        assert any(n.get("saved") for n in trace["nodes"])
+        svg = to_svg(trace)
+        assert 'class="kept"' not in svg and 'look-kept"' not in svg and legend_of(trace) == []
 
 
 # ---- groups

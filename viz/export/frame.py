@@ -20,10 +20,11 @@ from minigrad.trace.schema import LEVELS
 from viz.export import mathtext
 from viz.layout import measure, with_layout
 from viz.numbers import brief, heat_of, short
-from viz.reading import caption, heading_runs, plain, runs, shape_label
+from viz.reading import caption, heading_runs, keeps, plain, runs
 from viz.svg import (
     MATRIX_CELL,
     MATRIX_ROW,
+    NOTE_WIDTH,
     ROUND,
     STAGES,
     TIP,
@@ -33,7 +34,7 @@ from viz.svg import (
     legend_of,
     matrix_height,
     matrix_of,
-    note_place,
+    notes_of,
     palette,
     shown_column,
 )
@@ -123,7 +124,7 @@ class Scene:
         self.numbers = list(range(len(self.trace["steps"]) + 1)) if steps is None else list(steps)
         self.nodes = {node["id"]: node for node in self.trace["nodes"]}
         self.legend, self.foot = legend_of(self.trace), matrix_height(self.trace)
-        self.enlarged = 1.0
+        self.enlarged, self.keeping = 1.0, keeps(self.trace)
         graph_width, graph_height = self.place["width"], self.place["height"]
         self.view = (graph_width, graph_height)
         if room and (graph_width > room[0] or graph_height > room[1]):
@@ -229,7 +230,7 @@ class Scene:
             self._box(page, x, MARGIN - 3, chip, 23, 11.5, fill=self.colour[key] if current else "none", rim=self.colour[key],
                       line=1.4, dash=(0, ()) if current else DASH[key])  # fmt: skip
             ink = self.colour["on"] if current else self.colour[key]
-            self._write(page, x + 12, MARGIN + 13, f"${_marked(key)}$", color=ink, fontsize=14, math_fontfamily="stix")
+            self._mark(page, x + 13, MARGIN + 13, key, ink)
             self._write(page, x + 28, MARGIN + 12.5, word, color=ink, fontsize=11.5, family=fonts(), weight="bold" if current else "normal")
             x -= 8
         title, room = self.title, x - MARGIN - 12
@@ -304,9 +305,13 @@ class Scene:
     def _legend(self, page: Any) -> None:
         """What the colours, dashes and hatching of the graph mean."""
         x, y = MARGIN, self.head / self.enlarged - 14
-        for words, stage, slanted in self.legend:
+        for words, stage, slanted, square in self.legend:
             ink, tint = (self.colour[f"b{stage}"], self.colour[f"b{stage}-tint"]) if stage else (self.colour["wire"], self.colour["raised"])
-            self._box(page, x, y - 10, 22, 12, 3, fill=tint, rim=ink, line=1.6, dash=(0, STAGE_DASH[stage]))
+            if square:
+                fill = self.colour["ink"] if square == "kept" else "none"
+                self._box(page, x + 7, y - 8, 8, 8, 0.1, fill=fill, rim=self.colour["ink"], line=1.2)
+            else:
+                self._box(page, x, y - 10, 22, 12, 3, fill=tint, rim=ink, line=1.6, dash=(0, STAGE_DASH[stage]))
             for start in (x + 2, x + 10) if slanted else ():
                 self._stroke(page, [start, start + 10], [y + 2, y - 10], color=ink, lw=1.2, zorder=3.1)
             self._write(page, x + 28, y, words, color=self.colour["soft"], fontsize=11, family=fonts())
@@ -361,16 +366,20 @@ class Scene:
                 continue
             alive = edge["src"] in state.born and edge["dst"] in state.born
             self._edge(axes, points, "", 1.0 if alive else GHOST, STAGES.get(edge.get("stage", ""), 0))
-            self._note(axes, edge, points, 1.0 if alive else GHOST)
         for points in lit.values():
             self._edge(axes, points, now, 1.0)
+        for note in notes_of(self.trace):
+            if left <= note.x <= left + wide:
+                look = {"family": "DejaVu Sans Mono", "color": self.colour["soft"], "alpha": 1.0 if note.node in state.born else GHOST}
+                size = 9.5 * min(1.0, note.room / (len(note.text) * NOTE_WIDTH))
+                self._write(axes, note.x, note.y, note.text, fontsize=size, clip_on=True, **look)
         for node in self.trace["nodes"]:
             box = self.place["nodes"][node["id"]]
             if seen(box):
                 self._card(axes, node, box, state, step, now)
         for part in (step or {}).get("contribs") or []:
             if part.get("local") is not None and part["edge"] in lit:
-                self._pill(axes, lit[part["edge"]], "× " + brief(part["local"], 12), now)
+                self._pill(axes, lit[part["edge"]], "× " + brief(part["local"], 12, 1), now)
         if self.follows:
             self._border(page, x0, y0, left, top)
 
@@ -396,14 +405,6 @@ class Scene:
         self._stroke(page, [x0, x0 + wide], [y, y], color=self.colour["line"], lw=3, solid_capstyle="round")
         start = x0 + wide * left / self.place["width"]
         self._stroke(page, [start, start + length], [y, y], color=self.colour["soft"], lw=3, solid_capstyle="round")
-
-    def _note(self, axes: Any, edge: Mapping[str, Any], points: Sequence[Sequence[float]], alpha: float) -> None:
-        """The shape of what travels along an edge."""
-        src, dst = (self.nodes[edge[end]].get("shape") or [] for end in ("src", "dst"))
-        text = f"{shape_label(src)} ⇒ {shape_label(dst)}" if edge.get("broadcast") else shape_label(src) if src else ""
-        if text:
-            look = {"fontsize": 9.5, "family": "DejaVu Sans Mono", "color": self.colour["soft"], "alpha": alpha, "clip_on": True}
-            self._write(axes, *note_place(points), text, **look)
 
     def _edge(self, axes: Any, points: Sequence[Sequence[float]], now: str, alpha: float, stage: int = 0) -> None:
         from matplotlib.patches import PathPatch, Polygon
@@ -467,7 +468,7 @@ class Scene:
         for i in range(stage):  # as many stripes as derivatives were taken
             at = [x0 + 4 + 4 * i] * 2
             self._stroke(axes, at, [y0 + 6, y0 + high - 6], color=self.colour[f"b{stage}"], lw=2, zorder=3.4, alpha=alpha, clip_on=True)
-        if node.get("saved"):
+        if node.get("saved") and self.keeping and any((name, column["key"]) in state.cells for column in self.trace["columns"]):
             fill = "none" if name in state.freed else self.colour["ink"]
             self._box(axes, x0 + wide - 14, y0 - 4, 8, 8, 0.1, fill=fill, rim=self.colour["ink"], line=1.2, order=3.6, alpha=alpha)
         put = {"va": "baseline", "zorder": 4, "clip_on": True, "alpha": alpha}
@@ -495,7 +496,7 @@ class Scene:
         for i, column in enumerate(self.trace["columns"]):
             key, y = column["key"], body + 14 + i * tall
             ink = self.colour[key]
-            self._write(axes, x0 + measure.SIDE, y, f"${_marked(key)}$", fontsize=14.5, math_fontfamily="stix", color=ink, **put)
+            self._mark(axes, x0 + measure.SIDE, y, key, ink, alpha)
             if (name, key) not in state.cells:
                 continue
             value, look = state.cells[name, key], {"family": "DejaVu Sans Mono", "ha": "right", "color": ink, **put}
@@ -506,6 +507,17 @@ class Scene:
             heat = heat_of(value) if measure.kind_of(shape) == "heat" else None
             if heat:
                 self._heat(axes, heat, x0 + measure.SIDE, y + 6, wide - 2 * measure.SIDE, measure.HEAT - 5, alpha)
+
+    def _mark(self, axes: Any, x: float, y: float, column: str, ink: str, alpha: float = 1.0) -> None:
+        """A ring in the place of any node's name, with the column's dot or bar."""
+        from matplotlib.patches import Circle
+
+        look = {"alpha": alpha, "zorder": 4, "clip_on": True}
+        axes.add_patch(Circle((x + 5, y - 4), 3.7, fill=False, ec=ink, lw=1.4 * self.scale, **look))
+        if column == "d":
+            axes.add_patch(Circle((x + 5, y - 10.8), 1.6, fc=ink, ec="none", **look))
+        elif column == "g":
+            self._stroke(axes, [x + 0.5, x + 9.5], [y - 10.7] * 2, color=ink, lw=1.3, **look)
 
     def _hatched(self, axes: Any, x: float, y: float, wide: float, high: float, alpha: float) -> None:
         """Slanted lines over a card that leads to no output, and its heading struck through."""
@@ -571,10 +583,6 @@ def _axes(figure: Any, frame: tuple[float, float, float, float], across: tuple[f
 def _line_height(line: Sequence[mathtext.Piece]) -> float:
     high = [mathtext.size(piece.tex, FORMULA) for piece in line]
     return float(max(26.0, max(size[1] for size in high) + max(size[2] for size in high) + 8))
-
-
-def _marked(column: str) -> str:
-    return {"v": "v", "d": r"\dot{v}", "g": r"\bar{v}"}.get(column, "v")
 
 
 def _literal(text: str) -> str:

@@ -22,7 +22,7 @@ PAD = 8  # below the last row
 SIDE = 12  # left and right of everything
 LINE = 15  # one row of a small matrix
 HEAT = 24  # the heat map under the value of a large array
-SYMBOL = 22  # v, v̇ or v̄ in front of the value
+SYMBOL = 22  # the mark of the column in front of the value
 
 HEAD_FONT = 16.0
 VALUE_FONT = 13.0

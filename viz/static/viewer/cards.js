@@ -2,9 +2,9 @@
 
 import { HEAT, LINE, ROW, heatMap, heatOf, kindOf, linesOf, rowHeight, shapeText } from "./arrays.js";
 import { s, setText } from "./dom.js";
-import { captionOf, headingRuns, svgRuns } from "./formulas.js";
+import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
-const HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8;
+const HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8, NOTE_ABOVE = 7, NOTE_BELOW = 15, NOTE_WIDTH = 6.4;
 
 // A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson 1980), so it never swings into a card.
 export function curve(points) {
@@ -26,9 +26,8 @@ export function curve(points) {
 const STAGES = { backward: 1, "first backward": 1, jvp: 2, "second backward": 2, "third backward": 3 };
 export const stageOf = (item) => STAGES[item.stage] ?? 0;
 
-// note: the shape that travels along the wire, where it is an array's; on the side that the wire bends away from.
-export function drawWire(points, stage = 0, note = "") {
-  const [x0, y0] = points[0], [x1, y1] = points.at(-1), before = points.at(-2), yn = points[1][1];
+export function drawWire(points, stage = 0) {
+  const [x0, y0] = points[0], [x1, y1] = points.at(-1), before = points.at(-2);
   const line = s("path", { class: "mg-wire" }), tip = s("path", { class: "mg-tip" });
   const ways = {
     forward: [curve([...points.slice(0, -1), [x1 - HEAD_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
@@ -39,8 +38,28 @@ export function drawWire(points, stage = 0, note = "") {
     tip.setAttribute("d", ways[way][1]);
   }
   point("forward");
-  const text = note && s("text", { x: x0 + 7, y: yn < y0 - 1 ? y0 + 13 : y0 - 5, class: "mg-shape", "aria-hidden": "true" }, note);
-  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip, text), middle: [(before[0] + x1) / 2, (before[1] + y1) / 2], cut: [x0 + 6, y0], point }; // cut: its beginning, away from the label in the middle
+  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), middle: [(before[0] + x1) / 2, (before[1] + y1) / 2], cut: [x0 + 6, y0], point, lower: points[1][1] < y0 - 1 ? -20 : 20 }; // cut: its beginning, away from the label in the middle
+}
+
+// The shapes that travel along the wires of one node, at their beginnings: once for all wires that say the same, clear of the wires and of the
+// arrow's point that an adjoint has there. wires: [{points, note}]. The same places as notes_of in viz/svg.py.
+export function placeNotes(wires) {
+  const groups = new Map(), sorted = [...wires].sort((a, b) => a.points[0][1] - b.points[0][1]);
+  for (const { points, note } of sorted) if (note) groups.set(note, [...(groups.get(note) ?? []), points]);
+  return [...groups].map(([note, all], i) => {
+    const first = all[0], last = all.at(-1), [x, y] = first[0], low = last[0][1], above = y - NOTE_ABOVE, below = low + NOTE_BELOW;
+    const rises = first[1][1] < y - 1, falls = last[1][1] > low + 1, next = (among) => among.map((points) => points[0][1]).find((port) => port > y);
+    const between = (port, otherwise) => (port === undefined ? otherwise : (y + port) / 2 + 3.5);
+    let at = rises ? y + NOTE_BELOW : above;
+    if (i === 0 && !rises) at = above;
+    else if (i === groups.size - 1) at = falls && !i ? between(next(all), above) : below;
+    else if (i === 0) at = between(next(sorted.map((wire) => wire.points)), above);
+    return { note, x: x + 7, y: at, room: Math.min(...all.map((points) => points[1][0])) - x - 14 };
+  });
+}
+export function drawNote({ note, x, y, room }) {
+  const squeezed = Array.from(note).length * NOTE_WIDTH > room && { textLength: Math.round(room), lengthAdjust: "spacingAndGlyphs" };
+  return s("text", { x, y, class: "mg-shape", "aria-hidden": "true", ...squeezed }, note);
 }
 
 // What a wire says of the array that it carries; where one value serves many places, both shapes.
@@ -50,7 +69,6 @@ export function edgeNote(edge, from, to) {
 }
 
 const CORNER = { input: 15, output: 15, param: 15, const: 2 };
-const ACCENT_SHAPE = { d: () => s("circle", { cx: 5, cy: -11.5, r: 1.5 }), g: () => s("path", { d: "M1.5 -11h7" }) };
 const frame = ({ x, y, w, h }, corner) => (grow, name, pushed = 0) => s("rect", {
   x: x - w / 2 - grow + pushed, y: y - h / 2 - grow + pushed, width: w + 2 * grow, height: h + 2 * grow, rx: corner + grow, class: name,
 });
@@ -59,8 +77,7 @@ const frame = ({ x, y, w, h }, corner) => (grow, name, pushed = 0) => s("rect", 
 function drawRows(columns, box, top, shape) {
   const rows = new Map(), left = box.x - box.w / 2 + SIDE, right = box.x + box.w / 2 - SIDE, kind = kindOf(shape);
   for (const { key: column } of columns) {
-    const mark = s("g", { class: `mg-mark mg-c-${column}` }, s("text", null, "v"), ACCENT_SHAPE[column]?.());
-    const value = s("text", { x: right, class: `mg-value mg-c-${column}` }), map = s("g");
+    const mark = columnGlyph(column), value = s("text", { x: right, class: `mg-value mg-c-${column}` }), map = s("g");
     const row = { mark, value, map, row: s("g", { class: "mg-row" }, mark, value, map), at: 0, text: "" };
     row.show = (given) => {
       const lines = linesOf(given, shape), text = lines.join("\n");
@@ -90,13 +107,13 @@ export function arrangeRows(card, shown) {
   }
 }
 
-export function drawCard(node, box, columns) {
+export function drawCard(node, box, columns, keeping = true) {
   const { x, y, w, h: tall } = box, left = x - w / 2, top = y - tall / 2, small = captionOf(node), body = top + HEAD + (small ? CAPTION : 0);
   const rim = frame(box, CORNER[node.kind] ?? 7), kind = /^\w+$/.test(node.kind) ? node.kind : "op", stage = stageOf(node);
   const heading = s("text", { x, y: top + 20, class: "mg-heading" }, svgRuns(headingRuns(node)));
   const { rows, ...place } = drawRows(columns, box, body, node.shape ?? []);
   const stripes = Array.from({ length: stage }, (_, i) => s("path", { d: `M${left + 4 + 4 * i} ${top + 6}v${tall - 12}`, class: "mg-stripe" }));
-  const kept = node.saved?.length ? s("rect", { x: left + w - 14, y: top - 4, width: 8, height: 8, class: "mg-kept" }) : null;
+  const kept = keeping && node.saved?.length ? s("rect", { x: left + w - 14, y: top - 4, width: 8, height: 8, class: "mg-kept" }) : null;
   const group = s("g", { class: `mg-node mg-kind-${kind} mg-stage-${stage}${node.dangling ? " mg-dangling" : ""}`, "data-node": node.id, tabindex: "-1", role: "button" },
     rim(4, "mg-halo"), rim(0, "mg-card"), node.dangling && rim(0, "mg-hatch"), stripes, heading,
     small && s("text", { x, y: top + HEAD + 7, class: "mg-caption" }, small),

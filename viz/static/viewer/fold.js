@@ -36,6 +36,9 @@ export function folder(trace) {
   };
 }
 
+// Whether values are kept for a pass backward: one runs in this Trace, or lets something go.
+export const keeps = ({ nodes, columns, steps }) => nodes.some((node) => node.saved?.length) && (columns.some((c) => c.key === "g") || steps.some((step) => step.free?.length));
+
 const PHASE_COLUMN = { primal: "v", tangent: "d", adjoint: "g", accumulate: "g", free: "g", update: "v" };
 export const columnOf = (step) => step.writes?.[0]?.[1] ?? PHASE_COLUMN[step.phase] ?? "v";
 

@@ -151,7 +151,23 @@ export function arithmetic(step, state) {
 
 
 export const columnName = (column, t) => (t(column.key) === column.key ? String(column.label ?? column.key) : t(column.key));
-export const columnMark = (key) => m("math", { "aria-hidden": "true" }, symbol({ base: "v", accent: { d: "dot", g: "bar" }[key] }, false));
+// The mark of a column: a ring in the place of any node's name, with the column's dot or bar. A letter could be the name of a node.
+const ACCENT_SHAPE = { d: () => s("circle", { cx: 5, cy: -10.8, r: 1.6 }), g: () => s("path", { d: "M0.5 -10.7h9" }) };
+export const columnGlyph = (key) => s("g", { class: `mg-mark mg-c-${key}` }, s("circle", { cx: 5, cy: -4, r: 4, class: "mg-ring" }), ACCENT_SHAPE[key]?.());
+export const columnMark = (key) => s("svg", { viewBox: "0 -13 10 14", class: "mg-colmark", "aria-hidden": "true" }, columnGlyph(key));
 // A node's adjoint as a row's head: the symbol for the eye, its name for the ear.
 export const adjointHead = (node, t) => [m("math", { "aria-hidden": "true" }, symbol({ ...labelOf(node), accent: "bar" })), h("span", { class: "mg-hidden" }, `${t("g")} ${nodeName(node)}`)];
+// What the passes of a Trace begin with: for each mode its seeds, as ẋ1 = 1, ẋ2 = 0; of many, those that are not zero first.
+const MOST_SEEDS = 4;
+export function seedsOf(trace, t) {
+  const byId = new Map(trace.nodes.map((node) => [node.id, node]));
+  const some = (value) => Number(![0, "0"].includes(short(value)));
+  return [["forward", "tangents", "dot", "d"], ["reverse", "adjoints", "bar", "g"]].flatMap(([mode, part, accent, column]) => {
+    const all = Object.entries(trace.seed?.[part] ?? {}).filter(([id]) => byId.has(id));
+    const shown = all.length > MOST_SEEDS ? [...all].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS) : all;
+    if (!shown.length) return [];
+    const said = shown.flatMap(([id, value], i) => [i ? ", " : " ", math([{ t: "sym", ...labelOf(byId.get(id)), accent, node: id }, { t: "op", text: "=" }, { t: "num", value, col: column }])]);
+    return [h("span", { class: "mg-seed" }, t("seeded", { mode: t(mode) }), said, all.length > shown.length && ", …")];
+  });
+}
 export const nodeName = (node) => plain(symbolRuns(labelOf(node)));

@@ -1,8 +1,8 @@
 // The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk by arrow keys.
 
-import { arrangeRows, cardSize, drawCard, drawGroup, drawWire, edgeNote, groupSize, stageOf } from "./cards.js";
+import { arrangeRows, cardSize, drawCard, drawGroup, drawNote, drawWire, edgeNote, groupSize, placeNotes, stageOf } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
-import { columnOf, key } from "./fold.js";
+import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { MANY, groupTree, openAtFirst, visible } from "./groups.js";
 import { solve } from "./layout.js";
@@ -14,15 +14,16 @@ const MOST_OPEN = 400; // boxes that may be on view together
 export function drawGraph(trace, t, changed) {
   const { nodes, edges, columns } = trace, byId = new Map(nodes.map((node) => [node.id, node]));
   const tree = groupTree(trace), open = tree ? openAtFirst(tree) : new Set();
-  const under = s("g"), over = s("g"), labels = s("g", { "aria-hidden": "true" });
+  const under = s("g"), notes = s("g"), over = s("g"), labels = s("g", { "aria-hidden": "true" });
   const hatch = s("pattern", { id: `mg-hatch-${++hatches}`, width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
     s("path", { d: "M0 0v8", class: "mg-hatch-line" }));
-  const svg = s("svg", { class: "mg-svg", role: "group", "aria-label": t("graph") }, s("defs", null, hatch), under, over, labels);
+  const svg = s("svg", { class: "mg-svg", role: "group", "aria-label": t("graph") }, s("defs", null, hatch), under, notes, over, labels);
   const scroll = h("div", { class: "mg-scroll mg-graph" }, svg);
   const strip = s("svg", { class: "mg-strip-of", "aria-hidden": "true", preserveAspectRatio: "none" }), part = s("rect", { class: "mg-strip-seen", y: 0 });
   const opened = h("div", { class: "mg-opened", role: "group", "aria-label": t("groups") });
   const swatch = (kind, ...more) => s("svg", { viewBox: "0 0 22 14", class: `mg-swatch mg-swatch-${kind}`, "aria-hidden": "true" },
     s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }), more);
+  const keeping = keeps(trace), frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
   let place = null, shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
   let zoom = 1, byReader = false, marked = [], lit = [], tiny = new Map(), tinyNow = null;
@@ -41,21 +42,21 @@ export function drawGraph(trace, t, changed) {
     under.replaceChildren();
     over.replaceChildren();
     labels.replaceChildren();
-    const noted = new Set();
+    const noted = new Map(); // node -> its wires, with what each says
     for (const one of joined) {
       const points = place.edges?.[one.id]?.points;
       if (!points || points.length < 2) continue;
-      const first = one.all[0], note = edgeNote(first, byId.get(first.src), byId.get(first.dst)), port = `${points[0]}`;
-      const wire = drawWire(points, stageOf(first), noted.has(port) ? "" : note);
-      noted.add(port);
+      const first = one.all[0], note = edgeNote(first, byId.get(first.src), byId.get(first.dst)), wire = drawWire(points, stageOf(first));
+      noted.set(one.src, [...(noted.get(one.src) ?? []), { points, note }]);
       wire.ends = [one.src, one.dst];
       for (const e of one.all) wires.set(e.id, wire);
       under.append(wire.group);
     }
+    notes.replaceChildren(...[...noted].map(([id, all]) => s("g", { "data-of": id }, placeNotes(all).map(drawNote))));
     for (const id of shown) {
       const box = place.nodes?.[id], group = tree?.groups.get(id);
       if (!box) continue;
-      const card = group ? drawGroup(group, box, columns, sizeOf(group)) : drawCard(byId.get(id), box, columns);
+      const card = group ? drawGroup(group, box, columns, sizeOf(group)) : drawCard(byId.get(id), box, columns, keeping);
       card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
       cards.set(id, card);
       over.append(card.group);
@@ -216,6 +217,7 @@ export function drawGraph(trace, t, changed) {
         const hidden = wire.ends.some((id) => cards.get(id)?.group.classList.contains("mg-unborn"));
         wire.group.classList.toggle("mg-unborn", hidden);
       }
+    if (growing) for (const note of notes.children) note.classList.toggle("mg-unborn", cards.get(note.dataset.of)?.group.classList.contains("mg-unborn") ?? false);
     if (!step) return;
     const mark = (kind) => ([id, column]) => {
       const card = cards.get(standsFor.get(id));
@@ -234,9 +236,9 @@ export function drawGraph(trace, t, changed) {
       lit.push(wire);
     }
     for (const { edge, local } of step.contribs ?? [])
-      if (local !== undefined && wires.has(edge)) label(wires.get(edge), "× " + brief(local, 12));
+      if (local !== undefined && wires.has(edge)) label(wires.get(edge), "× " + brief(local, 12, 1));
     const spread = (step.edges ?? []).map((id) => edges.find((e) => e.id === id)).find((e) => e.broadcast && wires.has(e.id));
-    if (spread && columnOf(step) === "g") label(wires.get(spread.id), t("summed"), 20);
+    if (spread && columnOf(step) === "g") label(wires.get(spread.id), t("summed"), wires.get(spread.id).lower);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
@@ -274,9 +276,10 @@ export function drawGraph(trace, t, changed) {
   const word = (node) => (node.stage === "jvp" ? "stageJvp" : `stage${stageOf(node)}`);
   const stages = [...new Map(nodes.filter(stageOf).map((node) => [word(node), stageOf(node)]))].sort((a, b) => a[1] - b[1]);
   const generation = (stage, name, ...more) => h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage", ...more), t(name));
+  const square = (kind, name) => h("span", { class: "mg-legend mg-squares" }, s("svg", { viewBox: "0 0 14 14", class: `mg-square mg-${kind}`, "aria-hidden": "true" }, s("rect", { x: 3, y: 3, width: 8, height: 8, class: "mg-kept" })), t(name));
   const slants = s("path", { class: "mg-slant", d: "M4 12l8 -10M10 12l8 -10" });
   const generations = [stages.length > 0 && generation(0, "stage0"), ...stages.map(([name, stage]) => generation(stage, name)),
-    nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants)];
+    nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants), keeping && square("here", "keptMark"), keeping && frees && square("freed", "freedMark")];
   const caption = h("figcaption", null, h("span", null, t("graph")), generations, legend,
     h("div", { class: "mg-zoom" }, smaller, iconButton("fit", t, () => fit(true)), larger));
   build();

@@ -32,16 +32,20 @@ function nested(sample, shape) {
   return "[" + rows.join(", ") + "]";
 }
 
-function inline(value, most = 4) {
+const WHOLE = 4; // arrays of up to so many elements are shown in full everywhere
+
+function inline(value, most = WHOLE) {
   const shape = value.shape ?? [], sample = value.sample ?? [], size = shape.reduce((a, b) => a * b, 1);
   if (size === sample.length && size <= most) return size ? nested(sample, shape) : `[ ] ${shape.join("×")}`;
   return `${shape.join("×")} [${sample.slice(0, 3).map(short).join(", ")}, …]`;
 }
 
-export function brief(value, most = 18) {
-  const text = short(value);
-  if (text.length <= most || typeof value !== "object" || "re" in value) return text;
-  return "min" in value && "max" in value ? `${short(value.min)} … ${short(value.max)}` : (value.shape ?? []).join("×");
+// Where there is little room: a small array in full, whatever its numbers; a larger one by its range.
+export function brief(value, most = 18, whole = WHOLE) {
+  const text = short(value), size = (value?.shape ?? []).reduce((a, b) => a * b, 1);
+  if (typeof value !== "object" || !value || "re" in value || (size <= whole && size === value.sample?.length)) return text;
+  if ("min" in value && "max" in value) return `${short(value.min)} … ${short(value.max)}`;
+  return text.length <= most ? text : (value.shape ?? []).join("×");
 }
 
 export function full(value) {

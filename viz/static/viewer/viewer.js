@@ -3,6 +3,7 @@
 import { drawControls } from "./bar.js";
 import { h, nodeAt } from "./dom.js";
 import { columnOf, folder, problem } from "./fold.js";
+import { seedsOf } from "./formulas.js";
 import { drawGraph } from "./graph.js";
 import { drawPanel } from "./panel.js";
 import { drawSource } from "./source.js";
@@ -70,7 +71,7 @@ function show(el, trace, options, t) {
       graph?.arrange(shown);
     },
   });
-  const title = String(trace.title || t("untitled"));
+  const title = String(trace.title || t("untitled")), seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several passes says its own
   const main = h("div", { class: "mg-main" },
     h("div", { class: "mg-left" }, graph ? graph.box : h("p", { class: "mg-note" }, t("noLayout"))),
     h("div", { class: "mg-right" }, source?.box, table.box));
@@ -78,7 +79,7 @@ function show(el, trace, options, t) {
   const manner = { lang: t.lang, "data-theme": options.theme };
   const quiet = { "data-lm-suppress-shortcuts": "true" }; // Jupyter's own keys rest while the focus is inside such an element
   const root = h("section", { ...region, ...manner, ...quiet },
-    h("div", { class: "mg-top" }, h(options.heading ? "h1" : "p", { class: "mg-title" }, title), controls.chips),
+    h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, h(options.heading ? "h1" : "p", { class: "mg-title" }, title), seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds)), controls.chips),
     controls.bar, controls.help, panel.box, main, views.box);
 
   // Graph above the table instead of beside it, where the graph is long or the table's values are wide.

@@ -47,7 +47,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     parts.scrub = h("div", { class: "mt-scrub", role: "group", "aria-label": t("epochWord") },
       button("‹", t("previousSnapshot"), () => go(index() - 1)), parts.play, button("›", t("nextSnapshot"), () => go(index() + 1)),
       parts.slider, parts.epoch);
-    parts.views = h("div", { class: "mt-row" });
+    parts.views = h("div", { class: "mt-row mt-packed" });
     parts.table = h("div", {});
     parts.details = h("details", { class: "mt-table" }, h("summary", {}, t("asTable")), parts.table);
     root.append(h("div", { class: "mt-top" }, parts.title, parts.status), parts.curves, parts.scrub, parts.views, parts.details);

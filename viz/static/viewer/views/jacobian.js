@@ -1,5 +1,5 @@
 // The Jacobian matrix, filled by columns (a pass of forward mode each) or by rows (a pass of reverse mode each), with a count of the work:
-// one product for each local derivative that a pass multiplies with.
+// one product for each local derivative that a pass multiplies with. The count goes with the steps: which mode needs fewer is for the reader to guess.
 
 import { h } from "../dom.js";
 import { short } from "../numbers.js";
@@ -20,7 +20,8 @@ export const jacobianView = {
       const head = h("thead", null, h("tr", null, h("td"), columns.map((name) => h("th", { scope: "col", class: "mg-num" }, `∂/∂${name}`))));
       const body = h("tbody", null, rows.map((name, i) => h("tr", null, h("th", { scope: "row" }, `∂${name}`), cells[i])));
       const said = h("p", { class: "mg-sumup" });
-      return { mode, cells, said, mine: passes.map((p, i) => [p, i]).filter(([p]) => p.mode === mode).map(([, i]) => i),
+      const mine = passes.map((p, i) => [p, i]).filter(([p]) => p.mode === mode).map(([, i]) => i);
+      return { mode, cells, said, mine, ended: trace.steps.findLastIndex((step) => mine.includes(step.pass)),
         box: h("div", { class: "mg-matrix" }, h("p", { class: "mg-arrayhead" }, t(mode === "forward" ? "byColumns" : "byRows")),
           h("div", { class: "mg-scroll", tabindex: "0", role: "group", "aria-label": t(mode === "forward" ? "byColumns" : "byRows") }, h("table", { class: "mg-table mg-jacobian" }, head, body)), said) };
     });
@@ -30,14 +31,14 @@ export const jacobianView = {
       update(k, step, state) {
         const fresh = new Set((step?.entries ?? []).map(([i, j]) => `${passes[step.pass]?.mode} ${i},${j}`));
         found.textContent = (step?.entries ?? []).map(([i, j, value]) => t("jacobianFound", { row: rows[i], column: columns[j], value: short(value) })).join(" ");
-        for (const { mode, cells, said, mine } of parts) {
+        for (const { mode, cells, said, mine, ended } of parts) {
           cells.forEach((row, i) => row.forEach((cell, j) => {
             const name = `${mode} ${i},${j}`;
             cell.textContent = short(state.entries.get(name));
             cell.classList.toggle("mg-write", fresh.has(name));
           }));
           const begun = new Set(trace.steps.slice(0, k).map((one) => one.pass).filter((p) => mine.includes(p)));
-          said.textContent = t("passCount", { k: begun.size, n: mine.length, products: counts[mode][k], all: counts[mode].at(-1) });
+          said.textContent = t(k > ended ? "passTotal" : "passCount", { k: begun.size, n: mine.length, products: counts[mode][k] });
         }
       },
     };

@@ -1,6 +1,7 @@
 // The memory lens: which values the reverse pass keeps, when each is read, when it is let go, and how many bytes that is at every step.
 
 import { h, s } from "../dom.js";
+import { keeps } from "../fold.js";
 import { nodeName } from "../formulas.js";
 import { bytesText } from "../numbers.js";
 import { buffersPicture, hasBuffers } from "./buffers.js";
@@ -63,7 +64,7 @@ export function heldOver(lanes, n) {
 
 export const memoryView = {
   name: "memory",
-  ready: (trace) => hasBuffers(trace) || (trace.nodes.some((node) => node.saved?.length) && !trace.passes?.length),
+  ready: (trace) => hasBuffers(trace) || (keeps(trace) && !trace.passes?.length),
   make(host) {
     if (hasBuffers(host.trace)) return buffersPicture(host);
     const { trace, t, move } = host;
