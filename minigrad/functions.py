@@ -659,7 +659,8 @@ def sum_to(x: Any, *shape: Any) -> Tensor:
 def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:
     """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or `flip(x, dims=(0, 1))`."""
     x = as_tensor(x)
-    return sh.flip(x, axes=tuple(axis_of(x.ndim, d, "flip") for d in _sizes(axes if dims is None else (dims,))))  # type: ignore[no-any-return]
+    turned = tuple(axis_of(x.ndim, d, "flip") for d in _sizes(axes if dims is None else (dims,)))
+    return sh.flip(x, axes=turned if x.ndim else ())  # type: ignore[no-any-return]
 
 
 def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Tensor:

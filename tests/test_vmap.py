@@ -484,6 +484,50 @@ def changed(x):
     return y
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: mg.softmax(x, 0),
+        lambda x: mg.log_softmax(x, -1),
+        lambda x: mg.cumsum(x, 0),
+        lambda x: mg.sort(x, 0).indices,
+        lambda x: mg.argmax(x, 0),
+        lambda x: mg.argmin(x, -1, keepdim=True),
+        lambda x: mg.logcumsumexp(x, 0),
+        lambda x: vmap(lambda y: mg.softmax(x, 0) * y)(mg.ones(3)),
+    ],
+)
+def test_dimension_0_of_one_number_is_that_number(function):
+    """As outside vmap, where a 0-d tensor may be asked for its dimension 0."""
+    x = normal(4)
+    equal(vmap(function)(x), mg.stack([function(example) for example in x]))
+
+
+@pytest.mark.parametrize(
+    ("function", "dims", "shapes"),
+    [
+        (mg.linalg.matrix_exp, 0, [(3, 2, 2)]),
+        (lambda a, b: mg.linalg.lstsq(a, b)[:3], 0, [(3, 4, 2), (3, 4)]),
+        (lambda x, q: mg.quantile(x, q.sigmoid(), 0), (None, 0), [(5, 2), (3,)]),
+        (lambda x, q: mg.nanquantile(x, q.sigmoid()), (0, -1), [(3, 5), (2, 3)]),
+        (lambda x, v: x.index_fill(0, mg.tensor([1, 1]), v), 0, [(3, 4), (3,)]),
+    ],
+)
+def test_what_is_decided_once_for_all_examples(function, dims, shapes):
+    """How often to halve a matrix, whether all ranks are full, whether all q lie in [0, 1]: one decision does for the whole batch."""
+    args = [normal(*shape) * 3 for shape in shapes]
+    dims = dims if isinstance(dims, tuple) else (dims,) * len(args)
+    picked = [[x if d is None else x.select(d, i) for x, d in zip(args, dims, strict=True)] for i in range(3)]
+    loop = [function(*each) for each in picked]
+    loop = mg.stack(loop) if isinstance(loop[0], mg.Tensor) else [mg.stack(parts) for parts in zip(*loop, strict=True)]
+    equal(vmap(function, in_dims=dims)(*args), loop)
+
+
+def test_a_share_out_of_range_in_one_example_is_refused():
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        vmap(lambda q: mg.quantile(mg.arange(3.0), q))(mg.tensor([0.5, 1.5]))
+
+
 def test_in_place_inside():
     """Views, item assignment and arithmetic in place: values, inner and outer gradients, tangents."""
     xs = normal(4, 3)

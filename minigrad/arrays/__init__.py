@@ -392,6 +392,10 @@ attach(Tensor, "unfold", _method(unfold, "unfold"))
 attach(Tensor, "repeat", _method(_repeat, "repeat"))
 attach(Tensor, "nonzero", _method(_nonzero, "nonzero"))
 attach(Tensor, "adjoint", lambda self: _conj(self.mT))
+for _sign, _shifted in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
+    attach(Tensor, f"__{_sign}__", _method(_shifted, f"__{_sign}__"))
+    attach(Tensor, f"__r{_sign}__", lambda self, other, shifted=_shifted: shifted(other, self))
+    attach(Tensor, f"__i{_sign}__", _in_place(_shifted, f"__i{_sign}__", f"bitwise_{'left' if _sign == 'lshift' else 'right'}_shift_"))
 
 
 def _fill_diagonal(self: Tensor, value: Any) -> Tensor:

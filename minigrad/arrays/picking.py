@@ -154,9 +154,10 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
     value = in_dtype_of(x, value)
     if value.ndim:
         raise ShapeError(f"index_fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
-    if x.ndim == 0:
-        return written(x.reshape(1), value, (index,), False, "index_fill").reshape(())  # type: ignore[no-any-return]
-    return written(x, value, along(axis, index), False, "index_fill")
+    # By a mask and not by writing: an index that occurs twice fills its place once, and its cotangent must count once.
+    no, yes = (f(x.shape[axis] if x.ndim else 1, dtype=backend.bool_, device=x.device) for f in (fn.zeros, fn.ones))
+    filled = written(no, yes[:1], (index,), False, "index_fill")
+    return fn.where(filled.reshape((-1, *(1,) * (x.ndim - axis - 1))) if x.ndim else filled.reshape(()), value, x)  # type: ignore[no-any-return]
 
 
 def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:

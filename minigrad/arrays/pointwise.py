@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..errors import DTypeError
 from ..ops import special
 from ..tensor import Tensor, as_tensor
 from .common import floating
@@ -280,11 +281,18 @@ def lcm(a: Any, b: Any) -> Tensor:
     return special.lcm(*_two(a, b))  # type: ignore[no-any-return]
 
 
+def _bits(function: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    for x in (pair := _two(a, b)):
+        if x.dtype.kind not in "iu":
+            raise DTypeError(f"{function}: moves the bits of integers, got {x.dtype}. For a · 2ᵇ of other numbers there is ldexp(a, b).")
+    return pair
+
+
 def bitwise_left_shift(a: Any, b: Any) -> Tensor:
-    """a · 2ᵇ of integers: the bits of a moved up. No derivative."""
-    return special.left_shift(*_two(a, b))  # type: ignore[no-any-return]
+    """a · 2ᵇ of integers: the bits of a moved up, also written a << b. No derivative. Raises DTypeError for other numbers."""
+    return special.left_shift(*_bits("bitwise_left_shift", a, b))  # type: ignore[no-any-return]
 
 
 def bitwise_right_shift(a: Any, b: Any) -> Tensor:
-    """⌊a / 2ᵇ⌋ of integers: the bits of a moved down. No derivative."""
-    return special.right_shift(*_two(a, b))  # type: ignore[no-any-return]
+    """⌊a / 2ᵇ⌋ of integers: the bits of a moved down, also written a >> b. No derivative. Raises DTypeError for other numbers."""
+    return special.right_shift(*_bits("bitwise_right_shift", a, b))  # type: ignore[no-any-return]

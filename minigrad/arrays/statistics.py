@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..batching import all_examples
 from ..errors import DTypeError, ShapeError
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor
@@ -24,7 +25,8 @@ from .running import cumsum
 
 def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles of the elements along a dimension (of all by default): what stands at place q (n − 1) of the sorted ones. q is a
-    number or a vector of numbers in [0, 1]; a vector makes a new first axis. NaN where there is one.
+    number or a vector of numbers in [0, 1]; a vector makes a new first axis. NaN where there is one. Between two places the "linear"
+    quantile has a derivative by q too, if q is a tensor that requires grad.
 
     interpolation, between two places: "linear", "lower", "higher", "nearest" (halves to the even place) or "midpoint".
     """
@@ -38,8 +40,9 @@ def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *
 
 def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, function: str) -> Tensor:
     x = floating(x, function)
-    shares = q.to(x.dtype).detach() if isinstance(q, Tensor) else as_tensor(backend.as_payload(q, x.dtype))
-    if shares.ndim > 1 or not bool(((shares >= 0) & (shares <= 1)).all()):
+    shares = q.to(x.dtype) if isinstance(q, Tensor) else as_tensor(backend.as_payload(q, x.dtype))
+    wanted = all_examples(shares.array)
+    if shares.ndim > 1 or not bool(((wanted >= 0) & (wanted <= 1)).all()):
         raise ValueError(f"{function}: q must be a number or a vector of numbers in [0, 1], got {q!r}.")
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise ValueError(f'{function}: interpolation must be "linear", "lower", "higher", "nearest" or "midpoint", got {interpolation!r}.')

@@ -7,12 +7,13 @@ between the examples.
 from .boundary import check_leaves, check_per_example, drawn, enter, per_example, taken_out
 from .indexing import getitem, is_batched_index
 from .rules import RULES
-from .value import BatchAxis, Batched, axes_of, batch_axis
+from .value import BatchAxis, Batched, all_examples, axes_of, batch_axis
 
 __all__ = [
     "RULES",
     "BatchAxis",
     "Batched",
+    "all_examples",
     "axes_of",
     "batch_axis",
     "check_leaves",

@@ -63,6 +63,8 @@ def _axes_shifted(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params:
         arrays = [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays]
     if "axes" in params:
         params["axes"] = tuple(axis + k for axis in params["axes"])
+    if "axis" in params and all(a.ndim == k for a in arrays):  # axis 0 of one number, as softmax takes it: an axis of length 1
+        return prim.forward(xp, *(a[..., None] for a in arrays), **{**params, "axis": k})[..., 0]
     if "axis" in params:
         params["axis"] += k
     return prim.forward(xp, *arrays, **params)
@@ -92,9 +94,9 @@ def _images(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) 
 
 
 def _axis_or_all(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int | None, keepdims: bool) -> Any:
-    """`axis=None` means all axes of an example, flattened."""
+    """`axis=None` means all axes of an example, flattened; so does axis 0 of one number."""
     (x,) = arrays
-    if axis is not None:
+    if axis is not None and x.ndim > k:
         return prim.forward(xp, x, axis=axis + k, keepdims=keepdims)
     result = prim.forward(xp, x.reshape((*x.shape[:k], math.prod(x.shape[k:]))), axis=k, keepdims=False)
     return result.reshape((*result.shape, *(1,) * (x.ndim - k))) if keepdims else result

@@ -164,6 +164,11 @@ class Batched:
         return rewrite(primitive, args, params)
 
 
+def all_examples(payload: Any) -> Any:
+    """The array with the batch axes in sight, for a decision that is made once for all examples, such as how large the largest is."""
+    return payload.array if type(payload) is Batched else payload
+
+
 def _not_connected(*_: Any) -> Any:
     raise RuntimeError("minigrad.batching must be imported before a batched value is used.")
 

@@ -83,11 +83,19 @@ def _like(x: Any, y: Any) -> Any:
 power = elementwise("pow", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^")
 """x to a constant real power n."""
 
+
+def _pull_exponent(g: Any, a: Any, b: Any, y: Any) -> Any:
+    """y ln a, and 0 where 0 to the b is flat: there ln 1 stands in, for a second derivative multiplies the unused branch by 0, and
+    0 · ln 0 is NaN."""
+    flat = (a == 0) & _tames_logarithm(b)
+    return where(flat, 0.0, g * (y * log(where(flat, 1.0, a))))
+
+
 pow_ = elementwise(
     "pow_tensor",
     lambda xp, a, b: _like(a if hasattr(a, "dtype") else b, silently.run(operator.pow, a, b)),
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
-    lambda g, a, b, y: where((a == 0) & _tames_logarithm(b), 0.0, g * (y * log(a))),
+    _pull_exponent,
     symbol="^",
 )
 """a to a varying power b."""

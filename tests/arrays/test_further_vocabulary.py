@@ -9,7 +9,7 @@ import pytest
 from agreement import agree
 
 import minigrad as mg
-from minigrad.errors import ShapeError
+from minigrad.errors import DTypeError, ShapeError
 
 R = np.random.default_rng(1)
 INF, NAN = math.inf, math.nan
@@ -31,6 +31,14 @@ BATCH = R.standard_normal((2, 3, 3))
 TALL = R.standard_normal((2, 5, 3))
 UNSORTED = np.array([[3.0, 1, 2], [0, 5, 4]])
 ORDER = np.argsort(UNSORTED, -1)
+
+
+def _shifted_in_place(x):
+    x = x.clone()
+    x <<= 3
+    x >>= 1
+    return x
+
 
 CASES = {
     # arguments of functions that everybody uses
@@ -103,6 +111,14 @@ CASES = {
     "shifts": (lambda m, x, n: [m.bitwise_left_shift(x, n), x.bitwise_right_shift(n), m.bitwise_left_shift(x, 2)], I1, SMALL),
     # statistics
     "quantile": (lambda m, x: m.quantile(x, m.tensor([0.0, 0.3, 1.0], dtype=m.float64), dim=1), M),
+    "quantile by both": (lambda m, x, q: m.quantile(x, q[0], dim=1), M, P),
+    "nanquantile by both": (lambda m, x, q: m.nanquantile(x, q[0]), HOLES[:2], P),
+    "index_fill twice": (lambda m, x, v: x.index_fill(-1, m.tensor([1, 0, 1]), v.sum()), M, P),
+    "index_fill all": (lambda m, x, v: m.index_fill(x[0, 0], 0, m.tensor([0, 0]), v.sum()), M, P),
+    "flip one number": (lambda m, x: [m.flip(x, (0,)), x.flip(-1)], S),
+    "shift operators": (lambda m, x, y: [x << 2, x >> 1, 1 << y, 100 >> y, x << y], I1, SMALL),
+    "shift in place": (lambda m, x: _shifted_in_place(x), I1.copy()),
+    "matrix power 0": (lambda m, x: [m.linalg.matrix_power(x, 0), x.sum() * 1], BATCH),
     "quantile all": (lambda m, x: [m.quantile(x, 0.4), x.quantile(0.5, 0, True), m.quantile(x, 0.25, keepdim=True)], M),
     "quantile kinds": (lambda m, x: [m.quantile(x, 0.4, 1, interpolation=k) for k in ("lower", "higher", "nearest", "midpoint")], M),
     "quantile nan": (lambda m, x: m.quantile(x, 0.4, 1), HOLES[:2]),
@@ -224,6 +240,8 @@ def test_drawing_by_weight():
         (lambda x: mg.movedim(x, (0, 1), (1,)), RuntimeError, "equally many"),
         (lambda x: mg.bincount(mg.tensor([1, 2]), x[0]), ShapeError, "do not fit 2 numbers"),
         (lambda x: mg.quantile(x, 1.5), ValueError, r"\[0, 1\]"),
+        (lambda x: x << 1, DTypeError, "ldexp"),
+        (lambda x: mg.arange(3) >> 0.5, DTypeError, "moves the bits of integers"),
         (lambda x: mg.quantile(x, 0.5, interpolation="cubic"), ValueError, "midpoint"),
         (lambda x: mg.quantile(x[:0], 0.5, 0), ShapeError, "no element"),
         (lambda x: mg.cov(x.unsqueeze(0)), ShapeError, "one variable a row"),

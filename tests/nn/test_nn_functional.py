@@ -476,6 +476,22 @@ def test_attention(torch) -> None:
     agree(torch, lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, seen, order=1)
 
 
+@pytest.mark.oracle
+def test_attention_of_grouped_heads(torch) -> None:
+    """Six heads of the query share two of the key and three of the value: each of those serves a run of neighbours."""
+    q, k, v = normal(2, 6, 4, 5), normal(2, 2, 3, 5, seed=1), normal(2, 3, 3, 2, seed=2)
+    agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v, order=1)
+    agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True), q, k, k, order=1)
+
+
+def test_heads_that_do_not_divide_are_refused() -> None:
+    x = mg.ones(1, 3, 2, 2)
+    with pytest.raises(ShapeError, match="multiple"):
+        F.scaled_dot_product_attention(x, x[:, :2], x, enable_gqa=True)
+    with pytest.raises(ShapeError, match="third axis"):
+        F.scaled_dot_product_attention(x[0, 0], x[0, 0], x[0, 0], enable_gqa=True)
+
+
 # ------------------------------------------------------------------------------------------------------------------ dropout
 
 

@@ -74,6 +74,14 @@ def test_powers_of_constants(torch, base) -> None:
     compare(torch, lambda lib, x: base**x, GRID)
 
 
+def test_a_flat_power_of_zero_stays_flat_for_its_cotangent() -> None:
+    """The gradient of 0 to the b is 0 for every cotangent, so its derivative by the cotangent is 0 too, and not 0 · ln 0."""
+    a, b, g = (mg.tensor([value, 2.0], requires_grad=True) for value in (0.0, 0.3, 1.0))
+    (by_b,) = mg.autograd.grad(a**b, b, g, create_graph=True)
+    (by_g,) = mg.autograd.grad(by_b.sum(), g)
+    np.testing.assert_allclose(by_g.tolist(), [0, 4 * math.log(2)], rtol=1e-6)
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (None, 0.0), (0.5, None), (1.0, -1.0), (-1, 2)])
 def test_clamp_passes_the_gradient_at_its_bounds(torch, low, high) -> None:
