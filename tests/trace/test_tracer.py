@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from work import work
 
 import minigrad as mg
 from minigrad import observe, primitive
@@ -520,23 +521,8 @@ def test_values_from_outside_go_by_the_variable_that_the_function_knows_them_by(
 # --------------------------------------------------------------------------------------------------------------- large graphs
 
 
-def processor_seconds(run):
-    """The least of two runs, in processor time and without the cycle collector, whose pauses grow with everything that is alive."""
-    best = float("inf")
-    for _ in range(2):
-        gc.collect()
-        gc.disable()
-        try:
-            start = time.process_time()
-            run()
-            best = min(best, time.process_time() - start)
-        finally:
-            gc.enable()
-    return best
-
-
 @pytest.mark.slow
-def test_time_is_linear_in_the_number_of_operations():
+def test_work_is_linear_in_the_number_of_operations():
     traces = {}
 
     def chain(count):
@@ -554,13 +540,13 @@ def test_time_is_linear_in_the_number_of_operations():
         assert check_laws(traces[count]) == []
         assert first_divergence(traces[count], traces[count]) is None
 
-    small, large = processor_seconds(lambda: run(2_000)), processor_seconds(lambda: run(20_000))
-    assert len(traces[20_000]["nodes"]) == 20_001
-    assert large < 25 * small, f"{small:.2f} s for 2,000 operations, {large:.2f} s for 20,000: linear would be ten times as long"
+    small, large = work(run, 200), work(run, 2_000)
+    assert len(traces[2_000]["nodes"]) == 2_001
+    assert large < 12 * small, "ten times the operations should be ten times the work"
 
 
 @pytest.mark.slow
-def test_a_function_of_thousands_of_lines_is_traced_in_linear_time():
+def test_a_function_of_thousands_of_lines_is_traced_with_linear_work():
     def function(lines):
         text = "def f(x):\n    v0 = x\n" + "".join(f"    v{i} = v{i - 1} * x\n" for i in range(1, lines)) + f"    return v{lines - 1}\n"
         linecache.cache[f"<long {lines}>"] = (len(text), None, text.splitlines(True), f"<long {lines}>")
@@ -573,9 +559,9 @@ def test_a_function_of_thousands_of_lines_is_traced_in_linear_time():
         start = 4 + len(f"v{lines - 1} = ")
         assert last["span"] == [lines + 1, start, lines + 1, start + len(f"v{lines - 2} * x")]
 
-    few, many = function(400), function(4_000)
-    small, large = processor_seconds(lambda: run(few, 400)), processor_seconds(lambda: run(many, 4_000))
-    assert large < 25 * small, f"{small:.2f} s for 400 lines, {large:.2f} s for 4,000: linear would be ten times as long"
+    few, many = function(100), function(1_000)
+    small, large = work(run, few, 100), work(run, many, 1_000)
+    assert large < 12 * small, "ten times the lines should be ten times the work"
 
 
 def test_a_deep_chain_is_traced_without_recursion():
