@@ -143,5 +143,5 @@ def test_each_cell_to_be_filled_in_says_so_and_is_python(path):
     assert cells
     for cell in cells:
         source = "".join(cell["source"])
-        assert "..." in source, cell["id"]
+        assert "..." in source or source.startswith("unpack()"), cell["id"]  # a cell that fills itself from the student's own file
         compile(source, cell["id"], "exec")
