@@ -11,6 +11,7 @@ raised inside that very handler. Nothing here can interrupt a single long comput
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import linecache
@@ -224,9 +225,13 @@ def _with_watchdog(function: Callable[..., Any], args: tuple[Any, ...], seconds:
     done, thread = threading.Event(), ctypes.c_ulong(threading.get_ident())
     raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
+    raised = False
+
     def watch() -> None:
+        nonlocal raised
         wait = seconds
         while not done.wait(wait):
+            raised = True
             raise_in_thread(thread, ctypes.py_object(TimeUp))
             wait = 0.1
 
@@ -235,6 +240,14 @@ def _with_watchdog(function: Callable[..., Any], args: tuple[Any, ...], seconds:
     try:
         return function(*args)
     finally:
-        done.set()
-        dog.join()
-        raise_in_thread(thread, None)  # an interruption that came too late must not hit someone else
+        while dog.is_alive():
+            with contextlib.suppress(TimeUp):
+                done.set()
+                dog.join()
+        if raised:
+            # One that came too late must not hit someone else. To clear it with NULL would leave CPython's signal up for good, by which
+            # every traced function hangs (3.11): so the last one is raised again, and caught.
+            with contextlib.suppress(TimeUp):
+                raise_in_thread(thread, ctypes.py_object(TimeUp))
+                while True:
+                    pass

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -215,6 +216,23 @@ def test_a_loop_is_stopped_outside_the_main_thread(quick, loop):
     assert time.monotonic() - start < 5
     assert "took too long" in str(found[0])
     assert found[0].points == 1
+
+
+def test_functions_can_be_traced_afterwards():
+    """An interruption that is cleared in the wrong way leaves CPython's signal up, and then debuggers and coverage hang."""
+    program = (
+        "import sys, threading\n"
+        "from lessons.grading import calls\n"
+        "def loop():\n    while True:\n        try: 1\n        except Exception: pass\n"
+        "def run():\n    try: calls.run_limited(loop, (), 0.2)\n    except calls.TimeUp: print('stopped')\n"
+        "thread = threading.Thread(target=run); thread.start(); thread.join()\n"
+        "def outer(a):\n    return [lambda: a for _ in range(3)]\n"
+        "sys.settrace(lambda *event: None); outer(1); sys.settrace(None); print('traced')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=Path(__file__).resolve().parents[2]
+    )
+    assert done.stdout.split() == ["stopped", "traced"], done.stderr
 
 
 def test_right_work_is_right_outside_the_main_thread():
