@@ -145,8 +145,7 @@ def main(argv: list[str]) -> int:
         lines.append(f"| {name} | {rows[0][2]:,} | {alone:.2f} ms | {told} | {taken:.0f} | {sent:.0f} |")
         print(lines[-1], flush=True)
     how = f"{options.pairs} pairs of each after a warm one, in a real kernel whose widget messages are read"
-    heading = "\n".join(report.heading(facts).splitlines()[:2]).rstrip()
-    text = f"{heading}\n\n{how}\n\n" + "\n".join(lines) + "\n"
+    text = f"{report.heading(facts)}\n\n{how}\n\n" + "\n".join(lines) + "\n"
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,8 @@ def measure(workload: Workload, peer: str) -> int | None:
 def rise(run_once: Run) -> int | None:
     """How many bytes the process rises above its present size during a call; None where the system does not tell."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0) if sys.platform.startswith("linux") else None
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         RESET.write_text("5")
     except OSError:
