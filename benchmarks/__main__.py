@@ -5,9 +5,10 @@ before anything is imported that might load one.
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
+
+from benchmarks import machine
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -22,10 +23,9 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if options.repeat < 1 or options.threads < 1:
         parser.error("--repeat and --threads are whole numbers from 1 on")
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-        os.environ[variable] = str(options.threads)
+    machine.limit_threads(options.threads)
 
-    from benchmarks import harness, machine, peak_memory, report, workloads
+    from benchmarks import harness, peak_memory, report, workloads
 
     known = workloads.load()
     if options.list:

@@ -8,12 +8,13 @@ the variants taking turns.
 
 import argparse
 import gc
-import os
 import sys
 import tracemalloc
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
+
+from benchmarks import machine
 
 LAYERS, BATCH, WIDTH = 64, 2048, 128
 SEGMENTS = (1, 4, 8, 16, 64)
@@ -55,10 +56,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--layers", type=int, default=LAYERS, metavar="N", help="layers of the chain (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=15, metavar="N", help="timed rounds (default: %(default)s)")
     options = parser.parse_args(argv)
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-        os.environ[variable] = "1"
+    machine.limit_threads(1)
 
-    from benchmarks import harness, machine, report
+    from benchmarks import harness, report
 
     runs = variants(options.layers, BATCH, WIDTH)
     expected = runs[1]()

@@ -20,6 +20,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from benchmarks import machine
+
 ROOT = Path(__file__).resolve().parents[1]
 SHEET = ROOT / "lessons" / "02_forward_and_reverse_mode.ipynb"
 RESULTS = Path(__file__).parent / "results"
@@ -41,7 +43,7 @@ def main(argv: list[str]) -> int:
     if min(options.cold, options.warm) < 0 or options.jobs < 1:
         parser.error("--cold and --warm are whole numbers from 0 on, --jobs is one from 1 on")
 
-    from benchmarks import machine, report
+    from benchmarks import report
 
     facts = machine.describe(1)
     facts["command"] = " ".join(["python -m benchmarks.grading", *argv])
@@ -158,6 +160,5 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-        os.environ[variable] = "1"
+    machine.limit_threads(1)
     sys.exit(main(sys.argv[1:]))

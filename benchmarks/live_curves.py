@@ -17,6 +17,8 @@ import os
 import sys
 from pathlib import Path
 
+from benchmarks import machine
+
 CASES = {"small, curves": ("small", False), "small, curves and snapshots": ("small", True), "wide, curves and snapshots": ("wide", True)}
 
 # Runs in the kernel. Prints a JSON list of rows: seconds, processor seconds and epochs unwatched; seconds, processor seconds, snapshots and
@@ -117,15 +119,14 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if options.pairs < 2 or options.epochs < 10:
         parser.error("--pairs is a whole number from 2 on, --epochs one from 10 on")
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-        os.environ[variable] = "1"
+    machine.limit_threads(1)
     try:
         import anywidget  # noqa: F401
         import jupyter_client  # noqa: F401
     except ImportError as missing:
         parser.error(f'{missing.name} is not installed: pip install "minigrad[viz,test]"')
 
-    from benchmarks import harness, machine, report
+    from benchmarks import harness, report
 
     facts = machine.describe(1)
     facts["command"] = " ".join(["python -m benchmarks.live_curves", *argv])

@@ -11,6 +11,12 @@ from typing import Any
 PACKAGES = ("minigrad", "numpy", "torch")
 
 
+def limit_threads(threads: int) -> None:
+    """Let the linear-algebra libraries use so many threads. They look when they are loaded: call it before anything imports one."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        os.environ[variable] = str(threads)
+
+
 def describe(threads: int) -> dict[str, Any]:
     """Date, processor, cores, threads, load, versions and command of this run."""
     return {

@@ -5,13 +5,12 @@ As in `python -m benchmarks`, threads are set before anything is imported that m
 
 import argparse
 import importlib.util
-import os
 import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+from benchmarks import machine
 
 
 def main(argv: list[str]) -> int:
@@ -31,10 +30,9 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if min(options.epochs, options.threads, getattr(options, "repeats", 1)) < 1:
         parser.error("--repeats, --epochs and --threads are whole numbers from 1 on")
-    for variable in THREADS:
-        os.environ[variable] = str(options.threads)
+    machine.limit_threads(options.threads)
 
-    from benchmarks import harness, machine, report
+    from benchmarks import harness, report
 
     harness.set_torch_threads(options.threads)
     facts = machine.describe(options.threads)

@@ -109,7 +109,7 @@ class Server:
         ours, theirs = socket.socketpair()
         command = bubblewrap(library, self.base) if wrap else []
         command += [os.path.realpath(sys.executable), "-I", "-S", "-c", BOOT.format(library=str(library))]
-        threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "VECLIB_MAXIMUM")}
+        threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
         environment = {"LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", **threads, "VECLIB_MAXIMUM_THREADS": "1"}
         self.process = subprocess.Popen(
             command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=self.base, start_new_session=True
