@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("minigrad", "numpy", "torch")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""The variables by which OpenMP and the linear-algebra libraries are told how many threads to use."""
 
 
 def limit_threads(threads: int) -> None:
     """Let the linear-algebra libraries use so many threads. They look when they are loaded: call it before anything imports one."""
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    for variable in THREADS:
         os.environ[variable] = str(threads)
 
 

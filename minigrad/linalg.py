@@ -23,7 +23,7 @@ from .errors import DTypeError, LinAlgError, ShapeError
 from .functions import matmul
 from .methods import attach
 from .ops import factorisations as fa
-from .tensor import Tensor, as_tensor
+from .tensor import Tensor, as_tensor, wrap
 
 # ------------------------------------------------------------------------------------------------------------- results with names
 
@@ -191,7 +191,7 @@ def matrix_exp(A: Any) -> Tensor:
     again.
     """
     A = _matrix(A, "matrix_exp", square=True)
-    size = float(all_examples(fn.sum(fn.abs(A.detach()), -1).array).max()) if A.numel() else 0.0
+    size = float(wrap(all_examples(fn.sum(fn.abs(A.detach()), -1).array)).max().item()) if A.numel() else 0.0
     halvings = max(0, math.ceil(math.log2(size)) + 1) if 0 < size < math.inf else 0
     small = A * 0.5**halvings
     out = identity = fn.broadcast_to(_identity(A), A.shape)
@@ -319,7 +319,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     share = max(A.shape[-2:]) * backend.precision(A.dtype) if rcond is None else rcond
     rank = fn.sum(s > share * fn.amax(s, -1, True), -1) if s.shape[-1] else fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
     residuals = vector_norm(matmul(A, X) - columns, 2, -2) ** 2
-    if A.shape[-2] <= A.shape[-1] or not bool((all_examples(rank.array) == A.shape[-1]).all()):
+    if A.shape[-2] <= A.shape[-1] or not bool((wrap(all_examples(rank.array)) == A.shape[-1]).all()):
         residuals = fn.zeros(0, dtype=residuals.dtype, device=A.device)
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
 

@@ -11,8 +11,9 @@ import pytest
 
 import minigrad as mg
 from benchmarks.harness import DisagreementError
+from benchmarks.machine import THREADS
 from benchmarks.trainings import disc
-from benchmarks.trainings.__main__ import THREADS, keep, main
+from benchmarks.trainings.__main__ import keep, main
 
 ROOT = Path(__file__).resolve().parents[1]
 needs_digits = pytest.mark.skipif(

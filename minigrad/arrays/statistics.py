@@ -14,7 +14,7 @@ from .. import functions as fn
 from ..batching import all_examples
 from ..errors import DTypeError, ShapeError
 from ..ops import index as ix
-from ..tensor import Tensor, as_tensor
+from ..tensor import Tensor, as_tensor, wrap
 from .common import ValuesIndices, along, floating, read_along
 from .order import argsort, searchsorted
 from .pieces import narrow
@@ -41,7 +41,7 @@ def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *
 def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, function: str) -> Tensor:
     x = floating(x, function)
     shares = q.to(x.dtype) if isinstance(q, Tensor) else as_tensor(backend.as_payload(q, x.dtype))
-    wanted = all_examples(shares.array)
+    wanted = wrap(all_examples(shares.array))
     if shares.ndim > 1 or not bool(((wanted >= 0) & (wanted <= 1)).all()):
         raise ValueError(f"{function}: q must be a number or a vector of numbers in [0, 1], got {q!r}.")
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):

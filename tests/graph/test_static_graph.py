@@ -239,6 +239,16 @@ def test_functions_of_the_library_that_decide_by_values():
         np.testing.assert_array_equal(executor.run({x: array})[0], mg.linalg.matrix_exp(mg.tensor(array)).numpy())
 
 
+def test_a_quantile_at_a_variable_place():
+    """Whether the place lies in [0, 1] is asked of its value."""
+    x, q = Variable("x"), Variable("q")
+    executor = Executor([graph.quantile(x, q)])
+    for share in (0.3, 0.3, 1.0, 0.0):
+        np.testing.assert_allclose(executor.run({x: np.arange(5.0), q: np.array(share)})[0], 4 * share, rtol=1e-15)
+    with pytest.raises(ValueError, match=r"q must be a number .* in \[0, 1\]"):
+        executor.run({x: np.arange(5.0), q: np.array(1.5)})
+
+
 def test_what_cannot_be_recorded_runs_node_by_node():
     x, mask = Variable("x"), Variable("mask", dtype="bool")
     signs = graph.call(lambda a: a if float(a.sum()) > 0 else -a, x)
