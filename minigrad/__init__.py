@@ -69,6 +69,7 @@ if not TYPE_CHECKING:
         **dict.fromkeys(("checkpoint", "checkpoint_sequential"), ".autograd.checkpoint"),
         "count_operations": ".watch.cost",
         "compile": ".program",
+        **dict.fromkeys(("load", "save"), ".serialization"),
     }
 
     def __getattr__(name: str) -> object:

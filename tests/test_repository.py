@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.methods"},
     {"minigrad.arrays", "minigrad.making", "minigrad.numpy_calls", "minigrad.testing"},
     {"minigrad.linalg", "minigrad.fft", "minigrad.special"},
-    {"minigrad.optim", "minigrad.data"},
+    {"minigrad.optim", "minigrad.data", "minigrad.serialization"},
     {"minigrad.training"},
     {"minigrad.trace"},
     {"minigrad.watch"},

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data.loader import DataLoader
-from . import file, parts
-from .file import CheckpointError
+from ..serialization import RUN, CheckpointError, read, write
+from . import parts
 from .progress import Bar, stream, watched
 
 
@@ -151,11 +151,11 @@ class epochs:
         if self.path is None:
             raise ValueError('epochs: there is no file to save to. Give one: epochs(…, save="run.npz").')
         run = {"done": self.done, "stopped": self.stopped}
-        file.write(self.path, {"run": run, **parts.take(self.parts)})
+        write(self.path, {"run": run, **parts.take(self.parts)}, RUN)
 
     def _restore(self) -> None:
         assert self.path is not None
-        state = file.read(self.path)
+        state = read(self.path, RUN)
         before = copy.deepcopy(parts.take(self.parts))
         try:
             done, stopped = state["run"]["done"], state["run"]["stopped"]

@@ -23,8 +23,8 @@ from .. import autograd, backend, functions
 from ..nn.module import Module
 from ..nodes import Leaf
 from ..optim.optimizer import Optimizer
+from ..serialization import CheckpointError
 from ..tensor import Tensor, overwrite_payload, wrap
-from .file import CheckpointError
 
 Parts = dict[str, Any]
 State = dict[str, Any]

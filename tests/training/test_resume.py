@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.serialization import RUN, encode, read
 from minigrad.training import CheckpointError, epochs
-from minigrad.training.file import read
 from tests.training import long_run
 
 nn = mg.nn
@@ -103,7 +103,7 @@ def test_killed_at_random_moments(tmp_path, batches):
             break
         assert program.returncode == -signal.SIGKILL
         if path.exists():
-            read(path)  # whole at every moment
+            read(path, RUN)  # whole at every moment
     assert path.read_bytes() == whole and kills >= 2
 
 
@@ -162,7 +162,7 @@ def test_stopping_early_is_final(tmp_path):
 
 def test_saved_only_every_few_epochs(tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(mg.training.file, "write", lambda path, state: written.append(state["run"]["done"]))
+    monkeypatch.setattr(mg.training.loop, "write", lambda path, state, kind: written.append(state["run"]["done"]))
     for _ in epochs(7, save=tmp_path / "run.npz", every=3, show=False):
         pass
     assert written == [0, 3, 6, 7]
@@ -235,7 +235,7 @@ def test_a_loader_of_other_batches_is_refused(change):
 
 def test_only_the_first_loop_over_the_loader_is_saved_within(tmp_path, monkeypatch):
     places = []
-    monkeypatch.setattr(mg.training.file, "write", lambda path, state: places.append(state["parts"]["loader"]))
+    monkeypatch.setattr(mg.training.loop, "write", lambda path, state, kind: places.append(state["parts"]["loader"]))
     loader = mg.data.DataLoader([1, 2, 3], 1)
     for _ in epochs(2, save=tmp_path / "run.npz", batches=1, show=False, loader=loader):
         for _ in range(2):
@@ -266,7 +266,7 @@ def test_arguments_that_make_no_sense(arguments, words):
 def test_what_cannot_be_saved_is_known_before_the_first_epoch(tmp_path):
     graph = {"loss": [mg.ones(1, requires_grad=True) * 2]}
     for part, words in (
-        (graph, r"log/loss/0.* is a tensor that requires grad.*x\.item\(\)"),
+        (graph, r"log/loss/0.* is a tensor with a history.*x\.item\(\)"),
         ([{1, 2}], "log/0 is of type set"),
         ({b"k": 1}, "key of type bytes"),
         ([np.array(["a"])], "dtype <U1"),
@@ -303,11 +303,11 @@ def test_another_run_is_refused_and_nothing_is_changed(tmp_path, changes, words)
     long_run.train(tmp_path / "run.npz", long_run.parts())
     long_run.seed(2)
     run = fresh(**changes)
-    before = mg.training.file.encode(mg.training.parts.take(run), "", arrays := {})
+    before = encode(mg.training.parts.take(run), "", arrays := {})
     arrays = {name: array.copy() for name, array in arrays.items()}
     with pytest.raises(CheckpointError, match=words):
         epochs(9, save=tmp_path / "run.npz", show=False, **run)
-    after = mg.training.file.encode(mg.training.parts.take(run), "", later := {})
+    after = encode(mg.training.parts.take(run), "", later := {})
     assert after == before and all(np.array_equal(arrays[name], later[name]) for name in arrays | later)
 
 

@@ -1,5 +1,6 @@
-"""The file of a run: everything comes back bit for bit, and no damage, interruption or foreign file does harm."""
+"""Files of plain data: everything comes back bit for bit, and no damage, interruption or foreign file does harm."""
 
+import functools
 import io
 import json
 import os
@@ -13,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad import backend
+from minigrad import backend, serialization
+from minigrad.serialization import DATA, META, RUN, VERSION
 from minigrad.training import CheckpointError, epochs
-from minigrad.training.file import META, VERSION, read, write
+
+write = functools.partial(serialization.write, kind=RUN)
+read = functools.partial(serialization.read, kind=RUN)
 
 NUMBERS = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text()
 KEYS = st.text() | st.integers() | st.booleans() | st.none() | st.tuples(st.text(), st.floats(allow_nan=False))
@@ -174,3 +178,85 @@ def test_parameters_may_have_any_name(tmp_path):
     other = Odd()
     other.load(stream)
     assert other.file.tolist() == [3, 3]
+
+
+# ------------------------------------------------------------------------------------------------------------ mg.save and mg.load
+
+
+def test_a_model_comes_back(tmp_path):
+    model, other = (mg.nn.Sequential(mg.nn.Linear(3, 4), mg.nn.BatchNorm1d(4)) for _ in range(2))
+    model(mg.randn(5, 3))
+    optimizer = mg.optim.Adam(model.parameters(), lr=0.1)
+    model(mg.randn(5, 3)).sum().backward()
+    optimizer.step()
+    path = tmp_path / "model.pt"  # any name: none is added to
+    mg.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]
+    kept = mg.load(str(path))
+    other.load_state_dict(kept["model"])
+    again = mg.optim.Adam(other.parameters(), lr=0.5)
+    again.load_state_dict(kept["optimizer"])
+    assert kept["epoch"] == 3 and again.param_groups[0]["lr"] == 0.1
+    x = mg.randn(5, 3)
+    for m, o in ((model, optimizer), (other, again)):
+        o.zero_grad()
+        m(x).sum().backward()
+        o.step()
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), other.state_dict()[name].numpy())
+    assert np.array_equal(np.load(path)["model/0.weight"], kept["model"]["0.weight"].numpy())
+
+
+def test_tensors_keep_whether_they_require_grad():
+    leaf, constant = mg.tensor([1.0, 2.0], requires_grad=True), mg.arange(3)
+    mg.save([leaf, {"c": (constant,)}], buffer := io.BytesIO())
+    buffer.seek(0)
+    found, inner = mg.load(buffer, weights_only=True)
+    assert found.requires_grad and found.is_leaf and not inner["c"][0].requires_grad
+    (found * 3).sum().backward()
+    assert found.grad.tolist() == [3.0, 3.0] and inner["c"][0].tolist() == [0, 1, 2] and inner["c"][0].dtype == mg.int64
+    mg.save(leaf, buffer := io.BytesIO())
+    buffer.seek(0)
+    assert mg.load(buffer, map_location="cpu").requires_grad
+
+
+def test_arrays_by_name_are_read_as_tensors(tmp_path):
+    layer = mg.nn.Linear(2, 3)
+    layer.save(tmp_path / "layer.npz")
+    np.savez(tmp_path / "numpy.npz", a=np.arange(3.0))
+    assert mg.load(tmp_path / "layer.npz")["weight"].shape == (3, 2)
+    assert mg.load(tmp_path / "numpy.npz")["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"model": mg.nn.Linear(1, 1)}, "model is of type Linear.*state_dict"),
+        ([mg.tensor(1.0, requires_grad=True) * 2], "0 is a tensor with a history"),
+        ({"f": print}, "f is of type builtin_function_or_method"),
+    ],
+)
+def test_what_is_no_plain_data_is_refused(tmp_path, value, message):
+    (tmp_path / "kept").write_bytes(b"old")
+    with pytest.raises(CheckpointError, match=message):
+        mg.save(value, tmp_path / "kept")
+    assert (tmp_path / "kept").read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_files_and_arguments_that_are_wrong(tmp_path):
+    with pytest.raises(TypeError, match="save takes the value first, then the file"):
+        mg.save("model.npz", {"a": mg.ones(2)})
+    with pytest.raises(TypeError, match="load: file must be a path or an open binary file, got int"):
+        mg.load(3)
+    with pytest.raises(FileNotFoundError):
+        mg.load(tmp_path / "none.npz")
+    (tmp_path / "pickle.pt").write_bytes(b"\x80\x02}q\x00.")
+    with pytest.raises(CheckpointError, match=r"pickle.pt holds no plain arrays .* of another kind\.$"):
+        mg.load(tmp_path / "pickle.pt")
+    write(tmp_path / "run.npz", {"epoch": 1})
+    with pytest.raises(CheckpointError, match=r"no file that mg\.save wrote: its format is 'minigrad.training'"):
+        mg.load(tmp_path / "run.npz")
+    mg.save(1, tmp_path / "data.npz")
+    assert serialization.read(tmp_path / "data.npz", DATA) == 1
+    with pytest.raises(CheckpointError, match="no saved run"):
+        read(tmp_path / "data.npz")

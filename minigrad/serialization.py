@@ -1,0 +1,228 @@
+"""Files of plain data: nested dicts, lists and tuples of numbers, strings, None, arrays and tensors, in NumPy's .npz format.
+
+save(value, file), load(file)     what users keep: mg.save(model.state_dict(), "model.npz")
+write(path, state, kind)          the file of a run (training/), which is whole at every moment
+read(path, kind)                  its inverse
+
+One member of the file is JSON, the others are arrays by name. Types, keys and every bit of every number come back. No pickle: reading a
+file runs none of its contents. The same value gives the same bytes.
+
+Never a broken file: `write` fills a second file beside the first, makes the disk keep it, and only then gives it the first one's name,
+which file systems do at one stroke. Whoever is interrupted before has the old file, afterwards the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from . import backend
+from .nodes import Leaf
+from .tensor import Tensor, make_leaf, wrap
+
+DATA, RUN = "minigrad.data", "minigrad.training"
+KINDS = {DATA: "file that mg.save wrote", RUN: "saved run"}
+"""What a file says that it holds, and how it is called in messages."""
+CURES = {DATA: "", RUN: ": take an older copy, or delete it to begin anew"}
+VERSION = 1
+META = "meta.json"
+
+PLAIN = (str, int, type(None))  # JSON gives these back as they are (bool is an int)
+
+
+class CheckpointError(RuntimeError):
+    """A file cannot be written, read or taken up: the message names the file, the part, and what to do. Nothing was changed."""
+
+
+# ------------------------------------------------------------------------------------------------------------- what users keep
+
+
+def save(value: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write tensors, and dicts, lists and tuples of them and of plain data, to a file that `load` reads: `save(model.state_dict(), path)`.
+
+    file: a path, whose file is replaced at one stroke, or an open binary file. Tensors on any device are written as their values; one that
+    requires grad must be a leaf, and comes back as one. NumPy's `load` reads the arrays too, by names like "layer1.weight". No pickle: what
+    is no plain data (a Module, a function) raises CheckpointError, which names its place.
+    """
+    write(file if _is_open(file, "write") else Path(file), value, DATA)  # type: ignore[arg-type]
+
+
+def load(file: str | os.PathLike[str] | BinaryIO, map_location: str | None = None, *, weights_only: bool = True) -> Any:
+    """What `save` wrote, or the tensors by name of any other .npz file (Module.save's, NumPy's).
+
+    map_location: the device of all its tensors, the CPU by default. Arrays come back as arrays. weights_only: PyTorch's switch against
+    pickle; there is none here, so both values do the same. Raises CheckpointError for a damaged file or one of another kind.
+    """
+    opened = _is_open(file, "read")
+    value = read(file if opened else Path(file), DATA)  # type: ignore[arg-type]
+    return value if map_location is None else _moved(value, backend.Device(map_location))
+
+
+def _is_open(file: Any, method: str) -> bool:
+    if isinstance(file, str | os.PathLike) or hasattr(file, method):
+        return hasattr(file, method)
+    swapped = " save takes the value first, then the file." if method == "write" else ""
+    raise TypeError(
+        f"{'save' if method == 'write' else 'load'}: file must be a path or an open binary file, got {type(file).__name__}.{swapped}"
+    )
+
+
+def _moved(value: Any, device: str) -> Any:
+    if isinstance(value, Tensor):
+        moved = backend.to_device(value.array, device)
+        return wrap(moved) if value.node is None else _leaf(moved)
+    if isinstance(value, dict):
+        return {k: _moved(v, device) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_moved(v, device) for v in value)
+    return value
+
+
+def _leaf(array: Any) -> Tensor:
+    tensor = wrap(array)
+    make_leaf(tensor)
+    return tensor
+
+
+# ------------------------------------------------------------------------------------------------------------ data and arrays
+
+
+def encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
+    """`value` as JSON data; its arrays go into `arrays`, by the path `where` that leads to them.
+
+    What JSON does not know becomes an object of one member that says what it is: {"tuple": […]}, {"array": "model/values/weight"}.
+    Raises CheckpointError, naming the path, for what cannot be written as plain data.
+    """
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) is bool or type(value) in PLAIN:
+        return value
+    if type(value) is complex:
+        return {"complex": [encode(value.real, where, arrays), encode(value.imag, where, arrays)]}
+    if isinstance(value, list):
+        return [encode(v, f"{where}/{i}", arrays) for i, v in enumerate(value)]
+    if type(value) is tuple:
+        return {"tuple": [encode(v, f"{where}/{i}", arrays) for i, v in enumerate(value)]}
+    if isinstance(value, dict):
+        return {"dict": [[_encode_key(k, where), encode(v, f"{where}/{k}" if where else str(k), arrays)] for k, v in value.items()]}
+    if isinstance(value, Tensor):
+        if value.tangents or not isinstance(value.node, Leaf | None):
+            raise CheckpointError(f"{where} is a tensor with a history, whose graph cannot be saved. Keep x.item() or x.detach().")
+        return {
+            "tensor" if value.node is None else "leaf": _encode_array(backend.owned_array(backend.to_numpy(value.array)), where, arrays)
+        }
+    if isinstance(value, backend.host.generic) and type(value.item()) in (bool, int, float, complex):
+        return {"scalar": [value.dtype.name, encode(value.item(), where, arrays)]}
+    if type(value) in backend.MODULES and backend.MODULES[type(value)] is not None:
+        return _encode_array(backend.to_numpy(value), where, arrays)
+    raise CheckpointError(
+        f"{where or 'the value'} is of type {type(value).__name__}, which cannot be saved as plain data. "
+        + ("Save its state_dict()." if hasattr(value, "state_dict") else "Use numbers, strings, lists, dicts, arrays.")
+    )
+
+
+def _encode_key(key: Any, where: str) -> Any:
+    if isinstance(key, str | int | float | tuple | None):
+        return encode(key, f"a key of {where}", {})
+    raise CheckpointError(f"{where} is a dict with a key of type {type(key).__name__}. Use strings and numbers as keys.")
+
+
+def _encode_array(array: Any, where: str, arrays: dict[str, Any]) -> Any:
+    if array.dtype.name == "bfloat16":  # a type from outside NumPy; its bits are those of a uint16
+        return {"bfloat16": _encode_array(array.view("uint16"), where, arrays)}
+    if array.dtype.kind not in "biufc":
+        raise CheckpointError(f"{where} is an array of dtype {array.dtype}, which cannot be saved as plain numbers.")
+    readable = re.sub(r"[^\w./ -]", "_", where)  # the names of members of a zip file, which cannot be all that keys can
+    name, number = readable, 2
+    while name in arrays or name.endswith(".npy"):
+        name, number = f"{readable} ({number})", number + 1
+    arrays[name] = array
+    return {"array": name}
+
+
+def decode(data: Any, arrays: dict[str, Any]) -> Any:
+    """The value that `encode` made `data` of."""
+    if isinstance(data, list):
+        return [decode(v, arrays) for v in data]
+    if not isinstance(data, dict):
+        return data
+    ((kind, inner),) = data.items()
+    return DECODERS[kind](inner, arrays)
+
+
+DECODERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "float": lambda inner, arrays: float(inner),
+    "complex": lambda inner, arrays: complex(*decode(inner, arrays)),
+    "tuple": lambda inner, arrays: tuple(decode(inner, arrays)),
+    "dict": lambda inner, arrays: {decode(k, arrays): decode(v, arrays) for k, v in inner},
+    "tensor": lambda inner, arrays: wrap(decode(inner, arrays)),
+    "leaf": lambda inner, arrays: _leaf(decode(inner, arrays)),
+    "scalar": lambda inner, arrays: backend.host.dtype(inner[0]).type(decode(inner[1], arrays)),
+    "bfloat16": lambda inner, arrays: decode(inner, arrays).view(backend.bfloat16_dtype()),
+    "array": lambda inner, arrays: arrays[inner].copy(),
+}
+
+# ------------------------------------------------------------------------------------------------------------------- the file
+
+
+def write(file: Path | BinaryIO, value: Any, kind: str) -> None:
+    """Replace the file at a path by one that holds `value`; until that one is whole, and whatever happens, the old one stays. An open file
+    is written from where it is.
+
+    Raises CheckpointError for what cannot be saved, OSError where the disk refuses.
+    """
+    arrays: dict[str, Any] = {}
+    meta = {"format": kind, "version": VERSION, "state": encode(value, "", arrays)}
+    text = json.dumps(meta, ensure_ascii=False, allow_nan=False).encode()
+    members = {META: backend.host.frombuffer(text, "uint8"), **arrays}
+    if not isinstance(file, Path):
+        return backend.save_arrays(file, members)
+    beside = file.with_name(file.name + ".part")
+    with open(beside, "wb") as part:
+        backend.save_arrays(part, members)
+        part.flush()
+        os.fsync(part.fileno())
+    os.replace(beside, file)
+    if hasattr(os, "O_DIRECTORY"):  # the new name is kept on disk too
+        folder = os.open(file.parent, os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read(file: Path | BinaryIO, kind: str) -> Any:
+    """The value in a file of this kind, or for DATA the tensors of a file of arrays only.
+
+    Raises CheckpointError for a file that is damaged, of another kind, or of a later version.
+    """
+    try:
+        arrays = backend.load_arrays(file)
+    except ValueError as error:
+        raise CheckpointError(f"{error}. The file is damaged or of another kind{CURES[kind]}.") from None
+    if META not in arrays:
+        if kind == DATA:
+            return {name: wrap(array) for name, array in arrays.items()}
+        raise CheckpointError(
+            f"{file} is no {KINDS[kind]}: it holds arrays only. Parameters that Module.save wrote are read by Module.load."
+        )
+    try:
+        meta = json.loads(bytes(arrays[META]).decode())
+        found, version, state = meta["format"], meta["version"], meta["state"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{file} cannot be read: its description is damaged ({error!r}).") from None
+    if found != kind:
+        raise CheckpointError(f"{file} is no {KINDS[kind]}: its format is {found!r}, not {kind!r}.")
+    if version > VERSION:
+        raise CheckpointError(
+            f"{file} has version {version}; this minigrad reads versions up to {VERSION}. Use the newer minigrad that wrote it."
+        )
+    try:
+        return decode(state, arrays)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{file} cannot be read: it is damaged, or needs a package that is missing here ({error!r}).") from error
