@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..errors import no_such_name
-from . import attention, containers, fixed, functional, init, layers, losses, recurrent
+from . import attention, containers, fixed, functional, init, layers, losses, recurrent, transformer
 from .attention import MultiheadAttention, TransformerEncoderLayer
 from .cell import Cell
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -13,11 +13,13 @@ from .layers import Parameter
 from .losses import *  # noqa: F403  # listed in losses.__all__
 from .module import Layer, Module, StateError
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from .transformer import *  # noqa: F403  # listed in transformer.__all__
 
 __all__ = [
     "GRU", "LSTM", "RNN", "Cell", "GRUCell", "LSTMCell", "Layer", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "Parameter",
     "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError", "TransformerEncoderLayer", "attention", "containers", "fixed",
-    "functional", "init", "layers", "losses", "recurrent", *fixed.__all__, *layers.__all__, *losses.__all__,
+    "functional", "init", "layers", "losses", "recurrent", "transformer", *fixed.__all__, *layers.__all__,
+    *losses.__all__, *transformer.__all__,
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

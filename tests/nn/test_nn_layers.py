@@ -82,6 +82,11 @@ LAYERS = {
     "attention batch first": (lambda nn: nn.MultiheadAttention(8, 4, bias=False, batch_first=True), [single(5, 3, 8), single(5, 4, 8), single(5, 4, 8)]),
     "transformer": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0), [single(5, 3, 8)]),
     "transformer norm first": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True), [single(5, 3, 8)]),
+    "transformer stack": (lambda nn: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 2, nn.LayerNorm(8)), [single(2, 5, 8)]),
+    "transformer decoder": (lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16, 0.0), 2), [single(3, 2, 8), single(5, 2, 8, seed=1)]),
+    "decoder norm first": (lambda nn: nn.TransformerDecoderLayer(8, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True, bias=False), [single(2, 3, 8), single(2, 5, 8, seed=1)]),
+    "transformer whole": (lambda nn: nn.Transformer(8, 2, 2, 1, 16, 0.0), [single(5, 2, 8), single(3, 2, 8, seed=1)]),
+    "transformer of one": (lambda nn: nn.Transformer(8, 4, 1, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True), [single(5, 8), single(3, 8, seed=1)]),
     "activations": (lambda nn: nn.Sequential(nn.ReLU(), nn.LeakyReLU(0.2), nn.ELU(alpha=0.5), nn.GELU(approximate="tanh"), nn.Softplus(2.0), nn.Tanh()), [single(4, 5)]),
     "more activations": (lambda nn: nn.Sequential(nn.SiLU(), nn.Mish(), nn.Hardswish(), nn.Sigmoid(), nn.LogSoftmax(dim=1), nn.Softmax(dim=0)), [single(4, 5)]),
     "mse": (lambda nn: nn.MSELoss(), [single(4, 5), single(4, 5, seed=1)]),
@@ -381,3 +386,45 @@ def test_a_parameter_of_one_number_is_converted() -> None:
     layer(mg.tensor([1.0, 2.0], dtype=mg.float64)).sum().backward()
     mg.optim.SGD(layer.parameters(), lr=0.5).step()
     assert layer.scale.item() == 2.5
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
+def test_transformer_sees_what_its_masks_allow(torch):
+    """Causal masks on both sides, padded keys in both sequences; and a later position changes nothing before it."""
+    ours, theirs = (library.nn.Transformer(8, 2, 1, 2, 16, 0.0, batch_first=True) for library in (mg, torch))
+    ours.load_state_dict({key: value.numpy().copy() for key, value in theirs.state_dict().items()})
+    src, tgt = single(2, 5, 8), single(2, 3, 8, seed=1)
+    padded = np.array([[False] * 5, [False, False, False, True, True]])
+    results = []
+    for library, model in ((mg, ours), (torch, theirs)):
+        mask = library.nn.Transformer.generate_square_subsequent_mask
+        made = library.tensor
+        results.append(
+            model(
+                made(src), made(tgt), mask(5), mask(3), made(np.zeros((3, 5), dtype="float32")),
+                src_key_padding_mask=made(np.where(padded, -np.inf, 0).astype("float32")),
+                memory_key_padding_mask=made(np.where(padded, -np.inf, 0).astype("float32")), tgt_is_causal=True,
+            )
+        )  # fmt: skip
+        assert mask(3).tolist() == [[0, -np.inf, -np.inf], [0, 0, -np.inf], [0, 0, 0]]
+    np.testing.assert_allclose(results[0].detach().numpy(), results[1].detach().numpy(), rtol=1e-4, atol=1e-5)
+    changed = tgt.copy()
+    changed[:, 2] = 7
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    first, second = (ours(mg.tensor(src), mg.tensor(t), tgt_mask=mask).detach().numpy() for t in (tgt, changed))
+    np.testing.assert_array_equal(first[:, :2], second[:, :2])
+    assert not np.allclose(first[:, 2], second[:, 2])
+
+
+def test_transformer_that_is_called_wrongly():
+    model = nn.Transformer(8, 2, 1, 1, 16)
+    for src, tgt in ((mg.zeros(5, 2, 8), mg.zeros(3, 2, 6)), (mg.zeros(5, 2, 8), mg.zeros(3, 1, 8)), (mg.zeros(5, 8), mg.zeros(3, 2, 8))):
+        with pytest.raises(mg.errors.ShapeError, match=r"Transformer: src and tgt must have .* 8 features \(d_model\), got shapes"):
+            model(src, tgt)
+    with pytest.raises(ValueError, match="tgt_is_causal is a hint about tgt_mask, which must be given too"):
+        model.decoder(mg.zeros(3, 2, 8), mg.zeros(5, 2, 8), tgt_is_causal=True)
+    with pytest.raises(ValueError, match="num_layers must be a whole number from 0 on, got 'two'"):
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), "two")
+    with pytest.raises(ValueError, match="TransformerDecoderLayer: activation must be"):
+        nn.TransformerDecoderLayer(8, 2, activation="rleu")
