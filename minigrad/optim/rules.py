@@ -13,14 +13,14 @@ from ..backend import Array, owned_array
 from ..ops.elementwise import maximum
 from .optimizer import Group, Optimizer, buffer, checked
 
-_not_negative = lambda v: v >= 0
+not_negative = lambda v: v >= 0
 
 
-def _share(v: Any) -> bool:
+def share(v: Any) -> bool:
     return bool(0 <= v < 1)
 
 
-def _learning_rate(params: Any, lr: float, given: float | None) -> tuple[Any, float]:
+def learning_rate(params: Any, lr: float, given: float | None) -> tuple[Any, float]:
     """SINGA calls SGD(0.05): a number in the place of the parameters is the learning rate."""
     if isinstance(params, int | float):
         return None, float(params) if given is None else given
@@ -45,7 +45,7 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        params, rate = _learning_rate(params, 1e-3, lr)
+        params, rate = learning_rate(params, 1e-3, lr)
         settings = {
             "lr": rate,
             "momentum": momentum,
@@ -54,7 +54,7 @@ class SGD(Optimizer):
             "nesterov": nesterov,
             "maximize": maximize,
         }
-        checked("SGD", settings, [(k, _not_negative, "at least 0") for k in ("lr", "momentum", "weight_decay")])
+        checked("SGD", settings, [(k, not_negative, "at least 0") for k in ("lr", "momentum", "weight_decay")])
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("SGD: nesterov needs momentum > 0 and dampening = 0.")
         super().__init__(params, settings)
@@ -99,12 +99,12 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        params, rate = _learning_rate(params, 1e-3, lr)
+        params, rate = learning_rate(params, 1e-3, lr)
         decay = self.usual_decay if weight_decay is None else weight_decay
         settings = {"lr": rate, "betas": tuple(betas), "eps": eps, "weight_decay": decay, "amsgrad": amsgrad, "maximize": maximize}
         name = type(self).__name__
-        checked(name, settings, [(k, _not_negative, "at least 0") for k in ("lr", "eps", "weight_decay")])
-        checked(name, settings, [("betas", lambda b: len(b) == 2 and all(_share(v) for v in b), "two numbers in [0, 1)")])
+        checked(name, settings, [(k, not_negative, "at least 0") for k in ("lr", "eps", "weight_decay")])
+        checked(name, settings, [("betas", lambda b: len(b) == 2 and all(share(v) for v in b), "two numbers in [0, 1)")])
         super().__init__(params, settings)
 
     scheduled = ("lr",)
@@ -158,7 +158,7 @@ class RMSprop(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        params, rate = _learning_rate(params, 1e-2, lr)
+        params, rate = learning_rate(params, 1e-2, lr)
         settings = {
             "lr": rate,
             "alpha": alpha,
@@ -168,7 +168,7 @@ class RMSprop(Optimizer):
             "centered": centered,
             "maximize": maximize,
         }
-        checked("RMSprop", settings, [(k, _not_negative, "at least 0") for k in ("lr", "alpha", "eps", "weight_decay", "momentum")])
+        checked("RMSprop", settings, [(k, not_negative, "at least 0") for k in ("lr", "alpha", "eps", "weight_decay", "momentum")])
         super().__init__(params, settings)
 
     scheduled = ("lr",)
@@ -210,7 +210,7 @@ class Adagrad(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        params, rate = _learning_rate(params, 1e-2, lr)
+        params, rate = learning_rate(params, 1e-2, lr)
         settings = {
             "lr": rate,
             "lr_decay": lr_decay,
@@ -219,7 +219,7 @@ class Adagrad(Optimizer):
             "eps": eps,
             "maximize": maximize,
         }
-        checked("Adagrad", settings, [(k, _not_negative, "at least 0") for k in settings if k != "maximize"])
+        checked("Adagrad", settings, [(k, not_negative, "at least 0") for k in settings if k != "maximize"])
         super().__init__(params, settings)
 
     scheduled = ("lr",)

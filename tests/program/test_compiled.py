@@ -67,6 +67,12 @@ OPTIMISERS = {
     "adamw": lambda p: optim.AdamW(p, lr=0.05),
     "rmsprop": lambda p: optim.RMSprop(p, lr=0.01, centered=True, momentum=0.5),
     "adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.1, initial_accumulator_value=0.1),
+    "adadelta": lambda p: optim.Adadelta(p, lr=0.5),
+    "adamax": lambda p: optim.Adamax(p, lr=0.05),
+    "nadam": lambda p: optim.NAdam(p, lr=0.05, weight_decay=0.1, decoupled_weight_decay=True),
+    "radam": lambda p: optim.RAdam(p, lr=0.05),
+    "rprop": lambda p: optim.Rprop(p, lr=0.01),
+    "asgd": lambda p: optim.ASGD(p, lr=0.05, t0=4),
 }
 SCHEDULES = {
     "none": None,
