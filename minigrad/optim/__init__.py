@@ -6,13 +6,14 @@ from ..errors import no_such_name
 from . import lr_scheduler
 from .clip import clip_grad_norm_, clip_grad_value_
 from .further import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
+from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .rules import SGD, Adagrad, Adam, AdamW, RMSprop
 
 AdaGrad, RMSProp = Adagrad, RMSprop
 __all__ = [
-    "ASGD", "SGD", "AdaGrad", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSProp", "RMSprop",
-    "Rprop", "clip_grad_norm_", "clip_grad_value_", "lr_scheduler",
+    "ASGD", "LBFGS", "SGD", "AdaGrad", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSProp",
+    "RMSprop", "Rprop", "clip_grad_norm_", "clip_grad_value_", "lr_scheduler",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..backend import Array, beside, is_immutable, owned_array, quiet, zeros
+from ..backend import Array, HostArray, beside, is_immutable, owned_array, quiet, zeros
 from ..engine.modes import enable_grad
 from ..nodes import Leaf
 from ..tensor import Tensor, memory_version
@@ -91,8 +91,8 @@ class Optimizer:
         with quiet():
             for group in self.param_groups:
                 for p in group["params"]:
-                    if p.grad is not None:
-                        self._apply(p, p.grad.array, group)
+                    if (grad := p.grad) is not None:
+                        self._apply(p, grad.array, group)
         return loss
 
     def update(self, param: Tensor, grad: Tensor) -> None:
@@ -116,7 +116,9 @@ class Optimizer:
         if group.get("maximize"):
             grad = -grad
         version = memory_version(param)
-        if hasattr(type(param.array), "__minigrad_update__"):  # recorded: the state's arrays are values of the program too
+        if type(param.array) is not HostArray and hasattr(
+            type(param.array), "__minigrad_update__"
+        ):  # recorded: the state's arrays are values of the program too
             with param.array.__minigrad_update__(self, param, group) as settings:
                 self.rule(param.array, grad, state, settings)
         else:
@@ -143,7 +145,7 @@ class Optimizer:
         groups = [
             {**{k: v for k, v in g.items() if k != "params"}, "params": [order[id(p)] for p in g["params"]]} for g in self.param_groups
         ]
-        state = {order[k]: {n: v.copy() if hasattr(v, "copy") else v for n, v in s.items()} for k, s in self.state.items() if k in order}
+        state = {order[k]: {n: _copied(v) for n, v in s.items()} for k, s in self.state.items() if k in order}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -163,7 +165,7 @@ class Optimizer:
     def adopt(self, param: Tensor, state: dict[str, Any]) -> None:
         """Take over a parameter's state: numbers, and arrays, which are copied to the parameter's device."""
         self._known[id(param)] = param
-        self.state[id(param)] = {n: owned_array(beside(v, param.array).copy()) if hasattr(v, "dtype") else v for n, v in state.items()}
+        self.state[id(param)] = {n: _copied(v, param.array) for n, v in state.items()}
 
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
@@ -172,6 +174,15 @@ class Optimizer:
             for i, g in enumerate(groups)
         ]
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
+
+
+def _copied(value: Any, like: Array | None = None) -> Any:
+    """A value of a state, with arrays in memory of their own, on the device of `like` if that is given."""
+    if isinstance(value, list):
+        return [_copied(v, like) for v in value]
+    if not hasattr(value, "dtype"):
+        return value
+    return owned_array((value if like is None else beside(value, like)).copy())
 
 
 def buffer(state: dict[str, Any], name: str, like: Array) -> Array:
