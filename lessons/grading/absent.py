@@ -19,10 +19,20 @@ def tell_of_the_first(tell: Callable[[], object]) -> None:
     _tell = tell
 
 
+DIFFERENTIATES = ("minigrad.engine.", "minigrad.graph.derivatives", "the derivative rule")
+"""Names that no student has written down: what they called has called these."""
+
+
+def said_of(name: str) -> str:
+    """What the student is told of something that is not there."""
+    what = "The library's own differentiation" if name.startswith(DIFFERENTIATES) else name
+    return f"{what} is what you are asked to write, so it is not there when your hand-in is graded."
+
+
 def absent(name: str) -> NoReturn:
     """Raises Absent, with a sentence for the student."""
     global _tell
     tell, _tell = _tell, None
     if tell is not None:
         tell()
-    raise Absent(f"{name} is what you are asked to write, so it is not there when your hand-in is graded.")
+    raise Absent(said_of(name))

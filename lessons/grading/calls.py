@@ -16,17 +16,19 @@ import ctypes
 import io
 import linecache
 import numbers
-import reprlib
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from types import FrameType
 from typing import Any
 
-from .stubs import is_blank, is_stub
+from .absent import Absent
+from .forbidden import watched
+from .stubs import is_blank, is_stub, methods
+from .words import LOOK_AT_PARAMETERS, WRONG_CALL, a_kind, counted, cure, without_stop
 
 SECONDS = 3.0
 """What all calls of one check may take together."""
@@ -37,7 +39,7 @@ KEPT_OUTPUT = 600
 class StudentProblem(Exception):
     """The student's function gave nothing that can be judged.
 
-    kind: "unfinished", "time", "error" or "type"; say: the text for the student.
+    kind: "unfinished", "time", "error", "forbidden" or "type"; say: the text for the student.
     """
 
     def __init__(self, kind: str, say: str) -> None:
@@ -71,6 +73,8 @@ class Caller:
             raise StudentProblem(
                 "time", f"`{shown}` took too long, so it was stopped ({limit}). Is there a loop that nothing ends?"
             ) from None
+        except Absent as error:
+            raise StudentProblem("forbidden", f"`{shown}` called what it may not. {error}") from None
         except NotImplementedError:
             raise unfinished(shown) from None
         except KeyboardInterrupt:
@@ -98,7 +102,7 @@ class Caller:
             )
         if len(result) != count:
             raise StudentProblem(
-                "type", f"`{shown}` should return {count} number{'s' * (count > 1)}, one for each input, but returned {len(result)}."
+                "type", f"`{shown}` should return {counted(count, 'number')}, one for each input, but returned {len(result)}."
             )
         if any(is_blank(r) and r is not None for r in result):
             raise unfinished(shown)
@@ -111,8 +115,7 @@ def as_number(value: Any, place: str) -> float:
     True, complex numbers, arrays and tensors are refused with the cure. Raises StudentProblem.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        cure = " (take `.item()` of it)" if hasattr(type(value), "item") else ""
-        raise StudentProblem("type", f"{place} {a_kind(value)}; it should be a plain number{cure}.")
+        raise StudentProblem("type", f"{place} {a_kind(value)}; it should be a plain number{cure(value)}.")
     try:
         return float(value)
     except Exception as error:
@@ -124,9 +127,12 @@ def need_function(function: Any, name: str) -> None:
     if function is None or function is ...:
         raise StudentProblem("unfinished", f"`{name}` is not written yet.")
     if not callable(function):
-        raise StudentProblem(
-            "type", f"`{name}` should be a function, but it is {a_kind(function)}. Give its name to the check without calling it."
-        )
+        raise StudentProblem("type", not_a_function(name, function))
+
+
+def not_a_function(name: str, value: Any, what: str = "a function") -> str:
+    """What is said of something that should be a function (what: or something else)."""
+    return f"`{name}` should be {what}, but it is {a_kind(value)}. Give its name to the check without calling it."
 
 
 def _need_something(value: Any, shown: str, function: Any) -> None:
@@ -144,31 +150,44 @@ def unfinished(shown: str) -> StudentProblem:
 
 def describe(error: BaseException, function: Any) -> str:
     """An exception and the student's own line that raised it; no line of ours, no library's."""
-    code = getattr(function, "__code__", None)
+    said = _said(error)
+    place = _place(error, [function])
+    if place is None:
+        return f"{said}. {LOOK_AT_PARAMETERS}" if WRONG_CALL.search(said) else f"{said}."
+    line = linecache.getline(*place).strip()
+    return f"{said}, in line {place[1]} of its cell" + (f": `{line}`" if line else ".")
+
+
+def describe_use(error: BaseException, name: str, answers: Iterable[Any]) -> str:
+    """An exception that came while a drive used an answer: the student's own, or the drive's, which could not use what it got."""
+    answers = list(answers)
+    for answer in answers:
+        if _place(error, [answer]) is not None:
+            return f"`{name}` raised {describe(error, answer)}"
+    said = _said(error)
+    if WRONG_CALL.search(said) or not isinstance(error, Exception):
+        return f"`{name}` raised {describe(error, None)}"
+    return f"what `{name}` gave could not be used: {said.removeprefix('ValueError: ')}."
+
+
+def _said(error: BaseException) -> str:
     try:
-        text = str(error)
+        text = without_stop(str(error)[:300])
     except Exception:
         text = ""
-    said = f"{type(error).__name__}" + (f": {text[:300]}" if text else "")
+    return type(error).__name__ + (f": {text}" if text else "")
+
+
+def _place(error: BaseException, answers: Iterable[Any]) -> tuple[str, int] | None:
+    """(file, line) of the innermost frame of an exception in the cells of these answers: functions, or classes with methods."""
+    codes = [getattr(f, "__code__", None) for answer in answers for f in (methods(answer) if isinstance(answer, type) else [answer])]
+    files = {code.co_filename for code in codes if code is not None}
     place, trace = None, error.__traceback__
     while trace is not None:
-        if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
-            place = trace
+        if trace.tb_frame.f_code.co_filename in files:
+            place = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
-    if place is None:
-        return f"{said}. Look at the names and the number of its parameters." if isinstance(error, TypeError) else f"{said}."
-    line = linecache.getline(place.tb_frame.f_code.co_filename, place.tb_lineno).strip()
-    return f"{said}, in line {place.tb_lineno} of its cell" + (f": `{line}`" if line else ".")
-
-
-def a_kind(value: Any) -> str:
-    """A value for a message: its type and a short repr, whatever its repr does."""
-    name = type(value).__name__
-    article = "an" if name[:1] in "aeiouAEIOU" else "a"
-    try:
-        return f"{article} {name} ({reprlib.repr(value)})"
-    except Exception:
-        return f"{article} {name}"
+    return place
 
 
 class _Clipped(io.StringIO):
@@ -184,7 +203,8 @@ class _Clipped(io.StringIO):
 
 
 def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
-    """function(*args), or TimeUp after so many seconds."""
+    """function(*args), or TimeUp after so many seconds. Raises Absent where something is called that is forbidden just now."""
+    function = watched(function)
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         return _with_alarm(function, args, seconds)
     return _with_watchdog(function, args, seconds)

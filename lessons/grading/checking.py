@@ -17,14 +17,21 @@ from typing import Any
 from .calls import KEPT_OUTPUT, SECONDS
 from .exercise import Case, Exercise, Returned, SheetError
 from .feedback import Feedback, Line
-from .judge import Judgement, returned_by, weigh
+from .forbidden import watching
+from .judge import Judgement, smallest_case, unfit, weigh
 from .local import run_cases
 
 
 def check_exercise(exercise: Exercise, answers: Sequence[Any], seed: int | None = None) -> Feedback:
     """What the student sees for an exercise; answers: the functions or values that it asks for, in its order; seed: of the cases."""
+    with watching(exercise.forbid):
+        return _checked(exercise, answers, seed)
+
+
+def _checked(exercise: Exercise, answers: Sequence[Any], seed: int | None) -> Feedback:
     if exercise.notebook is not None:
         shown: Feedback = exercise.notebook(*answers)
+        shown.title = exercise.title or shown.title
         return shown
     if exercise.verify is None:
         say = "This exercise cannot be checked without its answers, which are not here. It is graded when you hand it in."
@@ -50,7 +57,7 @@ def judge_here(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Ret
         except SheetError:
             raise
         except Exception as error:  # as in `judge`: a value may be of any type and shape, and the check was not made for this one
-            return f"{returned_by(exercise, case)} is of no use: checking it ended in {type(error).__name__}."
+            return unfit(exercise, case, error)
 
     return weigh(exercise, cases, returned, verdict)
 
@@ -66,7 +73,7 @@ def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: s
         return feedback
     if judgement.full:
         feedback.status, feedback.hints = "right", ()
-    elif kinds <= {"", "time", "raised", "type", "memory"} and not any(i.right for i in judgement.items) and "" not in kinds:
+    elif kinds <= {"", "time", "raised", "type", "memory", "forbidden"} and not any(i.right for i in judgement.items) and "" not in kinds:
         feedback.status = "trouble"
     for group in judgement.groups:
         worth = f"{group.points:g} of {group.max:g}"
@@ -75,12 +82,11 @@ def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: s
         say = (f"all {group.total} cases agree." if group.total > 1 else "right.") if right else group.say
         feedback.lines.append(Line(mark, f"{group.name} ({worth}): {say}"))
     if judgement.smallest and not exercise.is_value:
-        kept = judgement.smallest
-        feedback.lines.append(Line("note", f"The smallest case that fails: `{kept['call']}` gave {kept['got']}"))
+        feedback.lines.append(Line("note", smallest_case(judgement.smallest, "`{}`".format)))
     if judgement.where:
         feedback.lines.append(Line("note", f"The first wrong node is {judgement.where['node']}. {judgement.where['say']}"))
     if judgement.misconception:
-        feedback.lines.append(Line("note", f"It looks as if {judgement.misconception['say']}"))
+        feedback.lines.append(Line("note", judgement.misconception["say"]))
     feedback.trace, feedback.step = judgement.trace, judgement.step
     how = exercise.checked or "They are held against central differences or an identity; no answers are kept here."
     feedback.checked = f"{_extent(exercise, judgement.full, count)} {how} {_hand_in(exercise)}"

@@ -39,6 +39,9 @@ FAILURES = ("missing", "unfinished", "raised", "time", "memory", "died", "type",
 what it returned is not plain; it called what the exercise forbids."""
 
 
+LOOKS = "It looks as if"
+"""With this begins what is said of a classic mistake."""
+
 DERIVATIVES = "derivatives"
 """In `Exercise.forbid`: everything by which minigrad differentiates, under whatever name, and the rules of its operations."""
 
@@ -150,8 +153,10 @@ class Returned:
 class Misconception:
     """A classic mistake as a broken answer: what it is called, what to tell the student, and what it returns for a case.
 
-    variants: other forms of it, each with a sentence of its own; explains(case, got): whether values could come from it, where that depends
-    on an order that the student chose; fitted(pairs of case and value): a variant made to measure, to be tried on all of them.
+    say: the end of a sentence that begins with "It looks as if"; or, where it begins with a capital letter or `alone` is true, a sentence
+    of its own. variants: other forms of it, each with a sentence of its own; explains(case, got): whether values could come from it,
+    where that depends on an order that the student chose; fitted(pairs of case and value): a variant made to measure, to be tried on all
+    of them.
     """
 
     name: str
@@ -160,6 +165,12 @@ class Misconception:
     variants: tuple[tuple[str, Callable[[Case], Any]], ...] = ()
     explains: Callable[[Case, Any], bool] | None = None
     fitted: Callable[[list[tuple[Case, Any]]], tuple[str, Callable[[Case], Any]] | None] | None = None
+    alone: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What to tell the student, in full."""
+        return self.say if self.alone or self.say[:1].isupper() else f"{LOOKS} {self.say}"
 
     @classmethod
     def of(cls, name: str, say: str, wrong: Callable[..., Any]) -> Misconception:

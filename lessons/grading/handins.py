@@ -7,6 +7,7 @@ student gets to read. Nothing here runs anything or imports a notebook library: 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -20,8 +21,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
+from .exercise import Exercise
 from .wire import clean, one_line
 
 FILE_BYTES = 200 << 20
@@ -31,7 +33,8 @@ SOURCE_CHARACTERS = 2_000_000
 CELLS = 5_000
 ZIP_BYTES, ZIP_FILES = 1 << 30, 50_000
 """What a zip may hold in all when it is unpacked."""
-BESIDE_FILES = 50
+BESIDE_FILES, BESIDE_BYTES = 50, 64 << 20
+"""What lies beside a notebook: so many files are taken along, and no more than this is read of one."""
 DEPTH = 4
 """How deep below a student's folder the notebook may lie."""
 
@@ -52,6 +55,7 @@ class SheetLike(Protocol):
     check_ids: frozenset[str]
     solution_ids: frozenset[str]
     notebook: dict[str, Any] | None
+    exercises: tuple[Exercise, ...]
 
 
 @dataclass
@@ -119,8 +123,17 @@ def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student
             plain = re.escape(sheet)
             student = COPY.sub("", student)
             student = re.sub(rf"^{plain}[ _.-]+(?=.)|(?<=.)[ _.-]+{plain}$", "", student, count=1) or student
-    student = one_line(student, 100)
-    return found.setdefault(student, _Student(student, lms))
+    if student not in found:
+        found[student] = _Student(_free_name(one_line(student, 100), found), lms)
+    return found[student]
+
+
+def _free_name(name: str, found: dict[str, _Student]) -> str:
+    """A name that nobody else has: names that differ in what cannot be written, or far behind, are still two students."""
+    taken, free, number = {student.name for student in found.values()}, name, 2
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
 
 
 class _Student:
@@ -176,7 +189,8 @@ def _files(folder: Path, depth: int = DEPTH) -> list[Path]:
 def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
     """The notebook that counts, and a note on why where there were others; (None, problem) where none is of this sheet.
 
-    By its name first (a second copy's number does not matter), then by the ids of its cells; of several, the newest.
+    By its name first (a second copy's number does not matter), then by the ids of its cells; of several, the newest. The note also tells
+    of notebooks with another name that hold cells of this sheet.
     """
     if len(notebooks) == 1:
         return notebooks[0], ""
@@ -186,8 +200,37 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
     if not right:
         return None, f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb."
     newest = max(right, key=lambda path: (path.stat().st_mtime, path.name))
-    others = ", ".join(sorted(path.name for path in right if path != newest))
-    return newest, f"{len(right)} notebooks were handed in; {newest.name}, the newest, counts, not {others}." if others else ""
+    others = [path for path in right if path != newest]
+    note = f"{len(right)} notebooks were handed in; {newest.name}, the newest, counts, not {_names(others)}." if others else ""
+    ignored = [path for path in notebooks[:LOOKED_AT] if path not in right and _holds_work(path, sheet)]
+    if ignored:
+        what = "it has the sheet's own name" if named else "its cells are the sheet's"
+        note += f" {_names(ignored)} was not looked at: {newest.name} counts, because {what}."
+    return newest, note.strip()
+
+
+LOOKED_AT = 30
+"""Of so many notebooks with other names it is found out whether they hold work on the sheet."""
+
+
+def _names(paths: list[Path], most: int = 5) -> str:
+    found = sorted(path.name for path in paths)
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+
+
+def _holds_work(path: Path, sheet: SheetLike) -> bool:
+    """Whether a notebook holds cells of the sheet, with their ids or, in a notebook of the student's own, without."""
+    try:
+        cells = cells_of(load(path))
+    except HandInError:
+        return False
+    ids = {i for cell in cells for i in ids_of(cell)}
+    if ids & sheet.solution_ids:
+        return True
+    if any("nbgrader" in cell["metadata"] for cell in cells if isinstance(cell.get("metadata"), dict)):
+        return False  # another sheet's
+    wanted = "|".join(re.escape(answer) for exercise in sheet.exercises for answer in exercise.answers)
+    return any(re.search(rf"^(?:(?:def|class)\s+(?:{wanted})\b|(?:{wanted})\s*=)", source_of(cell), re.MULTILINE) for cell in cells)
 
 
 def _plain_name(path: Path) -> str:
@@ -265,16 +308,35 @@ def _set_time(target: Path, entry: zipfile.ZipInfo) -> None:
 
 # ------------------------------------------------------------------------------------------------------------------- reading
 
+NOT_ORDINARY = "What was handed in is no ordinary file."
+LISTS, VALUES = 3_000_000, 30_000_000
+"""So many opening brackets, and so many commas, a notebook may hold: three characters can take sixty bytes when they are read."""
+
 _one_at_a_time = threading.Lock()
 """For large files: a notebook of 200 MB needs several times as much memory while it is read."""
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """A file, opened for reading. It is looked at when it is open, so that nobody can put another in its place meanwhile.
+
+    Raises HandInError for a link, a pipe, a device; OSError.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise HandInError(NOT_ORDINARY) from None
+        raise
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise HandInError(NOT_ORDINARY)
+    return os.fdopen(opened, "rb")
 
 
 def load(path: Path) -> Any:
     """A notebook's JSON. Raises HandInError with a sentence for the student."""
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            raise HandInError("What was handed in is no ordinary file.")
-        with path.open("rb") as file:
+        with open_ordinary(path) as file:
             data = file.read(FILE_BYTES + 1)
     except OSError as error:
         raise HandInError(f"The file cannot be read ({error.strerror}).") from None
@@ -289,6 +351,8 @@ def load(path: Path) -> Any:
 def _parse(data: bytes) -> Any:
     if not data.strip():
         raise HandInError("The file is empty. Save the notebook again and look whether it opens in Jupyter.")
+    if data.count(b"[") + data.count(b"{") > LISTS or data.count(b",") > VALUES:
+        raise HandInError("The file holds too many values for a notebook. Clear the outputs (Kernel, Restart and Clear Outputs) and save.")
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     text = data.decode(encoding, "replace")
     if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE) and re.search(r"^={7}$", text, re.MULTILINE):
@@ -353,19 +417,21 @@ def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
 def digest(path: Path, beside: list[Path]) -> str:
     """The SHA-256 of a hand-in: of the notebook, and of the names and contents of what lies beside it."""
     found = hashlib.sha256()
-    for block in _blocks(path):
+    for block in _blocks(path, FILE_BYTES + 1):
         found.update(block)
     for other in sorted(beside):
         found.update(b"\0" + other.name.encode("utf-8", "surrogateescape") + b"\0")
-        for block in _blocks(other):
+        for block in _blocks(other, BESIDE_BYTES):
             found.update(block)
     return found.hexdigest()
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _blocks(path: Path, most: int) -> Iterator[bytes]:
+    """An ordinary file's bytes, as far as they can matter: a file may have holes of any size."""
     try:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
+        with open_ordinary(path) as file:
+            while most > 0 and (block := file.read(min(1 << 20, most))):
+                most -= len(block)
                 yield block
-    except OSError:
+    except (OSError, HandInError):
         return

@@ -15,9 +15,13 @@ from typing import Any
 import numpy as np
 
 from .exercise import SIMPLE, Accept, Case, Exercise, Misconception, Returned, SheetError, plain_problem
+from .words import a_kind, as_rows, counted, nth, sentence, shown
 
 TOLERANCES = {2: (1e-2, 1e-3), 4: (1e-4, 1e-5), 8: (1e-6, 1e-7), 16: (1e-6, 1e-7)}
 """(rtol, atol) by the number of bytes of the coarser of the two floats."""
+
+UNWRITTEN = ("unfinished", "missing")
+"""Kinds of failure where there is nothing yet that could be wrong."""
 
 KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "floats"}
 
@@ -57,24 +61,36 @@ def same(expected: Any, got: Any, rtol: float | None = None, atol: float | None 
     return _same(expected, got, rtol, atol, name)
 
 
-def _same(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str) -> str:
+def _same(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, path: tuple[int | str, ...] = ()) -> str:
+    """path: the way to this value through the lists and dictionaries that it stands in."""
+    here = _place_in(name, path)
     if expected is None or isinstance(expected, str):
-        return "" if type(got) is type(expected) and got == expected else f"{name} is {shown(got)}, which is not right."
+        return "" if type(got) is type(expected) and got == expected else f"{here} is {shown(got)}, which is not right."
     if isinstance(expected, dict):
         if type(got) is not dict:
-            return f"{name} is {a_kind(got)}, but should be a dictionary."
+            return f"{here} is {a_kind(got)}, but should be a dictionary."
         if missing := [key for key in expected if key not in got]:
-            return f"{name} has no entry for {missing[0]!r}."
+            return f"{here} has no entry for {missing[0]!r}."
         if extra := [key for key in got if key not in expected]:
-            return f"{name} has an entry for {extra[0][:40]!r}, which was not asked for."
-        return next((p for key in expected if (p := _same(expected[key], got[key], rtol, atol, f"entry {key!r} of {name}"))), "")
+            return f"{here} has an entry for {extra[0][:40]!r}, which was not asked for."
+        return next((p for key in expected if (p := _same(expected[key], got[key], rtol, atol, name, (*path, key)))), "")
     if isinstance(expected, list):
         if type(got) not in (list, tuple):
-            return f"{name} is {a_kind(got)}, but should be a tuple of {len(expected)}."
+            return f"{here} is {a_kind(got)}, but should be a tuple of {counted(len(expected), 'value')}."
         if len(got) != len(expected):
-            return f"{name} has {len(got)} entries, but should have {len(expected)}."
-        return next((p for i, e in enumerate(expected) if (p := _same(e, got[i], rtol, atol, f"entry {i} of {name}"))), "")
-    return _same_numbers(expected, got, rtol, atol, name)
+            return f"{here} has {counted(len(got), 'entry')}, but should have {len(expected)}."
+        return next((p for i, e in enumerate(expected) if (p := _same(e, got[i], rtol, atol, name, (*path, i)))), "")
+    return _same_numbers(expected, got, rtol, atol, here)
+
+
+def _place_in(name: str, path: tuple[int | str, ...]) -> str:
+    """What stands at the end of a way, for a sentence: "the second entry of it", "entry [0][2] of it"."""
+    if not path:
+        return name
+    first = path[0]
+    if len(path) > 1:
+        return f"entry {''.join(f'[{step!r}]' for step in path)} of {name}"
+    return f"entry {first!r} of {name}" if isinstance(first, str) else f"{nth(first)} of {name}"
 
 
 def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str) -> str:
@@ -120,36 +136,6 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
     return f"{name} is {shown(found[place].item())}{at}, which is not right."
 
 
-def a_kind(value: Any) -> str:
-    """What a plain value is, for a sentence."""
-    names = {bool: "a truth value", int: "a whole number", float: "a number", str: "a text", dict: "a dictionary", list: "a list"}
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    return "nothing (None)" if value is None else names.get(type(value), f"a {type(value).__name__}")
-
-
-def shown(value: Any, most: int = 80) -> str:
-    """A plain value as short text. Never raises."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**15:
-        return f"a whole number of {value.bit_length()} bits"
-    if isinstance(value, np.ndarray):
-        with np.printoptions(precision=4, threshold=12, edgeitems=2, suppress=True):
-            text = np.array2string(value, separator=", ").replace("\n", " ")
-        return text if len(text) <= most else text[: most - 1] + "…"
-    if isinstance(value, list | tuple):
-        text = ", ".join(shown(item, most) for item in value[:8]) + (", …" if len(value) > 8 else "")
-        text = f"[{text}]" if isinstance(value, list) else f"({text})"
-    elif isinstance(value, dict):
-        text = (
-            "{" + ", ".join(f"{k[:20]!r}: {shown(v, most)}" for k, v in list(value.items())[:8]) + (", …" if len(value) > 8 else "") + "}"
-        )
-    else:
-        text = repr(value[: most + 1] if isinstance(value, str) else value)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 # -------------------------------------------------------------------------------------------------------------- judgement
 
 
@@ -183,8 +169,9 @@ class Judgement:
     """What an exercise was worth, and why. Plain data: `as_dict()` is JSON.
 
     misconception: name and sentence of the classic mistake whose numbers these are, or None; where: the first wrong node and a sentence;
-    smallest: the smallest case that fails, as the call and what it returned (of groups that may be shown); trace, step: the student's
-    numbers on the graph of that case, and the step at which they first go wrong.
+    smallest: the smallest case that fails (of groups that may be shown), as "call", what it returned as "got" ("" where it returned
+    nothing), and the reason as "say" ("" where a group says the same); trace, step: the student's numbers on the graph of that case, and
+    the step at which they first go wrong.
     """
 
     exercise: str
@@ -209,7 +196,7 @@ class Judgement:
     @property
     def started(self) -> bool:
         """Whether there is anything to judge: something else came back than a stub's nothing."""
-        return any(item.kind not in ("unfinished", "missing") for item in self.items)
+        return any(item.kind not in UNWRITTEN for item in self.items)
 
     def as_dict(self) -> dict[str, Any]:
         """The judgement as JSON's kinds of data."""
@@ -239,7 +226,7 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
             raise
         except Exception as error:
             if accept is not None:
-                return f"{returned_by(exercise, case)} is of no use: judging it ended in {type(error).__name__}."
+                return unfit(exercise, case, error)
             raise SheetError(f"exercise {exercise.name!r}: its own answer raised {type(error).__name__}: {error}") from error
 
     return weigh(exercise, cases, returned, verdict)
@@ -251,6 +238,7 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
         raise SheetError(f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results.")
     items = [_item(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)]
     groups = [_group(name, worth, [i for i in items if i.group == name]) for name, worth in exercise.points.items()]
+    _say_once(groups, items)
     result = Judgement(
         exercise.name, exercise.title or exercise.name, sum(g.points for g in groups), exercise.max_points, groups, items,
         slowest_s=max((back.cpu_s for back in returned), default=0.0), hints=list(exercise.hints),
@@ -258,8 +246,10 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
     if result.full or not result.started:
         return result
     if found := likely_misconception(exercise, cases, returned, items):
-        result.misconception = {"name": found[0].name, "say": found[0].say + found[1]}
+        result.misconception = {"name": found[0].name, "say": found[0].sentence + found[1]}
+    nothing_to_show = (*UNWRITTEN, "forbidden")
     failing = [i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden]
+    failing = [i for i in failing if items[i].kind not in nothing_to_show]
     # Wrong values before calls that ended without one, and empty arrays last: they are small, but tell little.
     failing.sort(key=lambda i: (bool(items[i].kind), not cases[i].size, cases[i].size))
     if failing:
@@ -286,23 +276,46 @@ def returned_by(exercise: Exercise, case: Case) -> str:
     return f"`{exercise.called(case)}`" if exercise.is_value else f"what `{exercise.called(case)}` returned"
 
 
+def unfit(exercise: Exercise, case: Case, error: Exception) -> str:
+    """The reason for a value on which the judge itself fails: it was made for values of the right type and shape."""
+    return f"{returned_by(exercise, case)} cannot be judged ({type(error).__name__}): has it the type and the shape that are asked for?"
+
+
 def _group(name: str, worth: float, items: list[Item]) -> Group:
     right = sum(item.right for item in items)
     wrong = next((item for item in items if not item.right), None)
-    say = "all cases are right." if len(items) > 1 else "right."
+    say = "All cases are right." if len(items) > 1 else "Right."
     if wrong is not None:
-        alone = right == 0 and (len(items) == 1 or wrong.kind in ("unfinished", "missing"))
-        say = wrong.say if alone else f"{right} of {len(items)} cases are right. {wrong.say[:1].upper()}{wrong.say[1:]}"
+        alone = right == 0 and (len(items) == 1 or wrong.kind in UNWRITTEN)
+        say = sentence(wrong.say) if alone else f"{right} of {len(items)} cases are right. {sentence(wrong.say)}"
     given = worth if items and right == len(items) else 0.0
     return Group(name, float(given), float(worth), right, len(items), say, wrong.kind if wrong else "")
+
+
+LONG = 60
+"""A reason of fewer characters may be read twice."""
+
+
+def _say_once(groups: list[Group], items: list[Item]) -> None:
+    """Where the first thing that is wrong in a group is what was wrong in an earlier one, word by word, that group is named instead."""
+    said: dict[str, str] = {}
+    for group in groups:
+        reason = next((item.say for item in items if item.group == group.name and not item.right), "")
+        if len(reason) > LONG and reason in said and group.kind not in UNWRITTEN:
+            count = f"{group.right} of {group.total} cases are right" if group.total > 1 else "Not right"
+            group.say = f"{count}, for the same reason as in “{said[reason]}”."
+        said.setdefault(reason, group.name)
 
 
 def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: Judgement) -> None:
     """The smallest failing case, and on its graph the first wrong node."""
     args = ", ".join(f"{name}={shown(value)}" for name, value in case.args.items())
     call = exercise.called(case) if exercise.is_value else f"{exercise.called(case)}({args})"
-    result.smallest = {"group": case.group, "call": exercise.present(case) if exercise.present else call}
-    result.smallest["got"] = item.say if back.kind else shown(back.value, 200)
+    got = "" if back.kind else as_rows(back.value) if type(back.value) is dict and not exercise.is_value else shown(back.value, 200)
+    reason = sentence(item.say) if back.kind else ""
+    known = any(reason in group.say for group in result.groups)
+    result.smallest = {"group": case.group, "call": exercise.present(case) if exercise.present else call, "got": got}
+    result.smallest["say"] = "" if known else reason
     result.smallest["size"] = case.size
     if exercise.where is None or back.kind:
         return
@@ -313,6 +326,13 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
     if found is not None:
         result.where = {"node": found.node, "say": found.say, "wrong": list(found.wrong)}
         result.trace, result.step = found.trace, found.step
+
+
+def smallest_case(smallest: dict[str, Any], code: Callable[[str], str], text: Callable[[str], str] = str) -> str:
+    """The smallest case that failed, as a sentence. code, text: how a call and other texts are written where the sentence is shown."""
+    gave = f" gave {text(smallest['got'])}" if smallest["got"] else ""
+    say = f" {text(smallest['say'])}" if smallest["say"] else ""
+    return f"The smallest case that failed: {code(smallest['call'])}{gave}.{say}"
 
 
 def likely_misconception(

@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .calls import StudentProblem, TimeUp, describe, run_limited
+from .absent import Absent
+from .calls import StudentProblem, TimeUp, describe, describe_use, not_a_function, run_limited
 from .exercise import Case, Exercise, Returned
-from .stubs import EMPTY, Unwritten, attempt, is_blank, without_gaps
+from .judge import returned_by
+from .stubs import EMPTY, Unwritten, attempt, is_blank, is_no_code, without_gaps
 from .wire import WireError, decode, encode
 
 
@@ -47,7 +49,7 @@ def _drive(exercise: Exercise) -> Callable[..., Any] | None:
     if code is None:
         return None
     scope: dict[str, Any] = {"__name__": exercise.drive.split(":")[0]}
-    exec(compile(code[0], f"<{exercise.drive}>", "exec"), scope)
+    exec(compile(code[0], f"<{exercise.drive}>", "exec", dont_inherit=True), scope)
     function: Callable[..., Any] = scope[code[1]]
     return function
 
@@ -60,28 +62,36 @@ def _run(exercise: Exercise, case: Case, answers: Mapping[str, Any], drive: Call
     arguments = copy.deepcopy(list(case.args.values()))  # a function that changes its arguments must not change the case
     if exercise.is_value:
         function, arguments = (lambda: without_gaps(given)), []
+    elif drive is not None and is_no_code(given):
+        return Returned(error=not_a_function(name, given, "a function or a class"), kind="type")
     elif drive is not None:
         function, arguments = drive, [dict(answers), name, *arguments]
     elif callable(given):
         function = given
     else:
-        return Returned(error=f"`{name}` should be a function. Give its name without calling it.", kind="type")
+        return Returned(error=not_a_function(name, given), kind="type")
     cpu, wall = time.thread_time(), time.monotonic()
     others = [answers[other] for other in exercise.answers if other in answers] if drive is not None else []
-    back = _guarded(lambda: attempt(lambda: function(*arguments), given, others), given, name, min(seconds, 3 * exercise.limit_s))
+    used = [given, *others]
+    told = (lambda error: describe_use(error, name, used)) if drive else (lambda error: f"`{name}` raised {describe(error, given)}")
+    limit = min(seconds, 3 * exercise.limit_s)
+    back = _guarded(lambda: attempt(lambda: function(*arguments), given, others), name, returned_by(exercise, case), told, limit)
     return Returned(back.value, back.error, back.kind, time.thread_time() - cpu, time.monotonic() - wall)
 
 
-def _guarded(call: Callable[[], Any], given: Any, name: str, seconds: float) -> Returned:
+def _guarded(call: Callable[[], Any], name: str, about: str, told: Callable[[BaseException], str], seconds: float) -> Returned:
+    """What a call gives. about: the subject of a sentence about it; told: what is said of an exception."""
     try:
         return Returned(decode(encode(run_limited(call, (), seconds))))
     except WireError as problem:
-        return Returned(error=f"what `{name}` returned {problem}.", kind="type")
+        return Returned(error=f"{about} {problem}.", kind="type")
     except TimeUp:
         say = f"`{name}` took too long, so it was stopped. Is there a loop that nothing ends, or one that does far too much?"
         return Returned(error=say, kind="time")
     except Unwritten:
         return Returned(error=f"`{name}` {EMPTY}", kind="unfinished")
+    except Absent as error:
+        return Returned(error=str(error), kind="forbidden")
     except NotImplementedError:
         return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
     except StudentProblem as problem:
@@ -91,7 +101,7 @@ def _guarded(call: Callable[[], Any], given: Any, name: str, seconds: float) -> 
     except MemoryError:
         return Returned(error=f"`{name}` ran out of memory.", kind="memory")
     except BaseException as error:
-        return Returned(error=f"`{name}` raised {describe(error, given)}", kind="raised")
+        return Returned(error=told(error), kind="raised")
 
 
 def run_notebook(notebook: Mapping[str, Any], skip: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -110,7 +120,7 @@ def run_notebook(notebook: Mapping[str, Any], skip: frozenset[str] = frozenset()
             source = "\n".join("" if line.lstrip()[:1] in ("%", "!") else line for line in source.split("\n"))
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    exec(compile(source, f"<cell {cell.get('id')}>", "exec"), scope)
+                    exec(compile(source, f"<cell {cell.get('id')}>", "exec", dont_inherit=True), scope)
             except Exception as error:
                 raise RuntimeError(f"cell {cell.get('id')!r} raised {type(error).__name__}: {error}") from error
     finally:

@@ -19,7 +19,7 @@ from viz.layout import with_layout
 from viz.scale import TooLarge
 from viz.svg import to_svg
 
-from .judge import Group, Judgement
+from .judge import Group, Judgement, smallest_case
 
 STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1c2430, #e8ecf1); --soft: light-dark(#4d5866, #a7b1bd);
@@ -67,7 +67,7 @@ def student_html(student: str, sheet: str, judgements: Sequence[Judgement], *, n
     body = "".join(_section(j, hints) for j in judgements)
     told = "".join(f"<p>{rich(note)}</p>" for note in notes)
     heading = f"<h1>{html.escape(sheet)}</h1><p class='soft'>{html.escape(student)}</p>".replace("'", '"')
-    total = f'<p class="total"><strong>{points:g}</strong> of {most:g} points</p>'
+    total = f'<p class="total"><strong>{points:g}</strong> of {_points(most)}</p>'
     return document(f"{sheet} · {student}", f"<main><header>{heading}{total}{told}</header>{body}</main>")
 
 
@@ -89,6 +89,10 @@ def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
+def _points(most: float) -> str:
+    return f"{most:g} point{'s' * (most != 1)}"
+
+
 def _state(j: Judgement) -> tuple[str, str]:
     if j.full:
         return "full", "✓ right"
@@ -101,12 +105,12 @@ def _section(j: Judgement, hints: bool) -> str:
     kind, verdict = _state(j)
     parts = [
         f'<div class="head"><h2>{html.escape(j.title)}</h2><p><span class="mark">{verdict}</span> · <strong>{j.points:g}</strong> '
-        f"of {j.max:g} point{'s' * (j.max != 1)}</p></div>"
+        f"of {_points(j.max)}</p></div>"
     ]
     parts.append(_table(j.groups))
     if kind == "some":
         if j.misconception:
-            parts.append(f'<p class="likely"><strong>It looks as if</strong> {rich(j.misconception["say"])}</p>')
+            parts.append(f'<p class="likely">{rich(j.misconception["say"])}</p>')
         if j.where:
             parts.append(f"<p><strong>The first wrong node is {html.escape(j.where['node'])}.</strong> {rich(j.where['say'])}</p>")
         picture = _picture(j)
@@ -115,8 +119,8 @@ def _section(j: Judgement, hints: bool) -> str:
                 "<details open><summary>The smallest graph that failed, with your numbers, in the order of the reverse sweep "
                 f'(close and open to play it again)</summary><div class="picture">{picture}</div></details>'
             )
-        elif j.smallest:
-            parts.append(f"<p>{_smallest(j.smallest, html.escape, lambda call: f'<code>{html.escape(call)}</code>')}</p>")
+        elif j.smallest and (told := _smallest(j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>")):
+            parts.append(f"<p>{told}</p>")
     if kind != "full" and hints:
         for i, text in enumerate(j.hints, 1):
             parts.append(f"<details><summary>Hint {i} of {len(j.hints)}</summary><p>{rich(text)}</p></details>")
@@ -135,8 +139,8 @@ def _smallest(smallest: dict[str, Any], text: Callable[[str], str], code: Callab
     """The smallest case that failed, or the value that was written, where there is no call."""
     call, got = smallest["call"], str(smallest["got"])
     if call.isidentifier():
-        return f"You have {code(call)} = {code(got)}."
-    return f"The smallest case that failed: {code(call)} gave {text(got)}"
+        return f"You have {code(call)} = {code(got)}." if got else ""
+    return smallest_case(smallest, code, text)
 
 
 def _table(groups: Sequence[Group]) -> str:
@@ -203,26 +207,23 @@ def student_markdown(student: str, sheet: str, judgements: Sequence[Judgement], 
         "",
         plain_markdown(student),
         "",
-        f"**{points:g} of {most:g} points**",
+        f"**{points:g} of {_points(most)}**",
         *(f"\n{plain_markdown(note)}" for note in notes),
     ]
     for j in judgements:
         kind, verdict = _state(j)
-        out += ["", f"## {plain_markdown(j.title)}: {verdict}, {j.points:g} of {j.max:g} points", ""]
+        out += ["", f"## {plain_markdown(j.title)}: {verdict}, {j.points:g} of {_points(j.max)}", ""]
         out += ["| what | points | what was seen |", "|---|---|---|"]
         for g in j.groups:
             sign = "✓" if g.total and g.right == g.total else "✗"
             out.append(f"| {sign} {plain_markdown(g.name)} | {g.points:g} of {g.max:g} | {plain_markdown(g.say)} |")
         if kind == "some":
             if j.misconception:
-                out += ["", f"It looks as if {plain_markdown(j.misconception['say'])}"]
+                out += ["", plain_markdown(j.misconception["say"])]
             if j.where:
                 out += ["", f"The first wrong node is {plain_markdown(j.where['node'])}. {plain_markdown(j.where['say'])}"]
-            if j.smallest:
-                out += [
-                    "",
-                    _smallest(j.smallest, plain_markdown, plain_markdown),
-                ]
+            if j.smallest and (told := _smallest(j.smallest, plain_markdown, plain_markdown)):
+                out += ["", told]
         if kind != "full" and hints and j.hints:
             out += ["", f"A first hint: {plain_markdown(j.hints[0])}"]
     return "\n".join(out) + "\n"

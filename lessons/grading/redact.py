@@ -32,7 +32,7 @@ ENGINES = ("minigrad.engine.reverse", "minigrad.engine.forward", "minigrad.graph
 """The modules by which everything in the library that differentiates does so."""
 RULE_PARAMETERS = ("g", "t", "c")
 """How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a tangent (c where g is taken)."""
-UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins", "stubs")
+UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins", "stubs", "words")
 """Our own modules that run on the student's side."""
 CALL = "from untrusted.absent import absent; absent({name!r})"
 EMPTY = '''"""{name} is not here while hand-ins are graded."""
@@ -115,7 +115,7 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
 
 def _take_away(name: str, folder: Path) -> None:
     """Edits the files of the copy so that calling `name` raises Absent."""
-    owner, found = _find(name)
+    owner, found = find(name)
     if inspect.ismodule(found):
         _empty_module(name, Path(str(found.__file__)), folder)
         return
@@ -130,8 +130,8 @@ def _take_away(name: str, folder: Path) -> None:
             _rebind(holder, attribute, name, folder)
 
 
-def _find(name: str) -> tuple[Any, Any]:
-    """(what holds it, the object) of a dotted name."""
+def find(name: str) -> tuple[Any, Any]:
+    """(what holds it, the object) of a dotted name. Raises SheetError where there is none."""
     first, *rest = name.split(".")
     if first != "minigrad" or not rest:
         raise SheetError(f'forbid: {name!r} is no name of minigrad, such as "minigrad.vjp".')

@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -112,13 +113,23 @@ def grade_one(job: dict[str, Any]) -> Record:
         "stops": outcome.stops,
         "cells": outcome.cells,
         "not_run": outcome.not_run or [],
-        "flags": outcome.flags,
+        "flags": outcome.flags + looks_inside(cells),
         "printed": outcome.printed,
         "exercises": {
             exercise.name: {"asked": asked(exercise, cases), "returned": list(map(_packed, outcome.returned[exercise.name]))}
             for exercise, cases in questions
         },
     }
+
+
+INSIDE = re.compile(r"\b(__closure__|cell_contents|__subclasses__|f_locals|f_globals|f_back|tb_frame|gi_frame|cr_frame|__kwdefaults__)\b")
+"""By these names code reads and changes what other functions keep for themselves: a drive's count of runs, for instance."""
+
+
+def looks_inside(cells: list[tuple[str, str]]) -> list[str]:
+    """Flags for cells that a person should look at, by their text. Like all flags they change no points."""
+    found = {name: match[0] for name, source in cells if (match := INSIDE.search(source))}
+    return [f"wrote `{word}` in {name}, which looks into other functions" for name, word in found.items()][:5]
 
 
 def run_cells(

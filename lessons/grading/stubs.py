@@ -11,9 +11,10 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
+import numbers
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 NOTHING_IS_DONE = frozenset("RESUME NOP CACHE COPY_FREE_VARS MAKE_CELL LOAD_CONST RETURN_VALUE RETURN_CONST".split())
@@ -36,15 +37,20 @@ def is_blank(value: Any) -> bool:
 def is_stub(answer: Any) -> bool:
     """Whether an answer has nothing in it yet: a function with an empty body, or a class that has methods, all of them such functions."""
     if isinstance(answer, type):
-        methods = _methods(answer)
-        return bool(methods) and all(map(_is_empty, methods))
+        functions = methods(answer)
+        return bool(functions) and all(map(_is_empty, functions))
     return _is_empty(answer)
 
 
 def has_stub(answer: Any) -> bool:
     """Whether there is something in an answer that is not written yet: a class may be half done, a function may still end in `...`."""
-    functions = _methods(answer) if isinstance(answer, type) else [answer]
+    functions = methods(answer) if isinstance(answer, type) else [answer]
     return any(_is_empty(function) or _ends_in_a_gap(function) for function in functions)
+
+
+def is_no_code(answer: Any) -> bool:
+    """Whether an answer is a number, a text or a module: nothing that could be called or made into objects, where that is asked for."""
+    return isinstance(answer, numbers.Number | str | bytes | ModuleType)
 
 
 def attempt(call: Callable[[], Any], asked: Any, others: Iterable[Any] = ()) -> Any:
@@ -74,7 +80,8 @@ def without_gaps(value: Any) -> Any:
     return {key: without_gaps(item) for key, item in value.items()} if type(value) is dict else value
 
 
-def _methods(kind: type) -> list[Any]:
+def methods(kind: type) -> list[Any]:
+    """The functions that a class defines itself."""
     found = [getattr(item, "__func__", item) for item in vars(kind).values()]
     return [item for item in found if isinstance(item, FunctionType)]
 

@@ -38,15 +38,25 @@ from .demonstrations import to_leave_out
 from .exercise import FAILURES, Case, Exercise, Returned
 
 CELL_S = 10.0
-"""CPU seconds of one cell; a call has its exercise's `limit_s`. Wall time is three times as much, so that a busy machine is not unfair."""
+"""CPU seconds of one cell; a call has its exercise's `limit_s`."""
 WALL = 3.0
+"""Wall time is three times as much, and what the process has to wait for a processor comes on top: a busy machine is not unfair."""
 HAND_IN_S = 60.0
-"""CPU seconds of a hand-in for all steps that come back; those that have to be stopped are bounded by their number."""
+"""CPU seconds of a hand-in for all calls that come back, and as much for its cells, each time that they are run; what has to be stopped
+is bounded by its number."""
+ALL_CELLS_S = 3 * HAND_IN_S
+"""CPU seconds of all cells of a hand-in, however often they are run."""
+HAND_IN_WALL_S = 600.0
+"""Seconds on the clock of a hand-in for all steps that come back: sleeping costs no CPU, but others wait."""
 STOPS = 10
 """So many steps may have to be stopped before the hand-in is over."""
 TOGETHER = 64
 """So many calls of an exercise are sent at once."""
-FOLDER_BYTES = 64 << 20
+ANSWER_BYTES = 4 * wire.LINE_BYTES
+"""What all calls of a hand-in may return together: all of it is kept in the journal."""
+JUNK_BYTES = 2 * wire.LINE_BYTES
+"""What a hand-in may write to the grader's own pipe."""
+FOLDER_BYTES, FOLDER_FILES = 64 << 20, 10_000
 PRINTED = 20_000
 FLAGS = 20
 TICK_S = 0.1
@@ -230,6 +240,7 @@ class Child:
         os.set_blocking(self.requests, False)
         os.set_blocking(self.answers, False)
         self.unsent, self.unread, self.used, self.junk, self.absent = b"", b"", 0.0, 0, False
+        self.received = 0
         self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
         self.poll = select.poll()
         self.poll.register(self.answers, select.POLLIN)
@@ -268,12 +279,13 @@ class Child:
             except wire.WireError:
                 answer = None
             if isinstance(answer, dict) and answer.get("id") == number:
+                self.received += len(line)
                 return answer, (self._cpu() - cpu if waited else 0.0), time.monotonic() - wall
             if answer == {"absent": True}:
                 self.absent = True
                 continue
-            self.junk += 1  # a line that somebody else wrote: it is no answer to what was asked
-            if self.junk > 1000:
+            self.junk += 1000 + len(line)  # a line that somebody else wrote: it is no answer to what was asked
+            if self.junk > JUNK_BYTES:
                 raise Stopped("died", "Something in the notebook wrote to the grader's own pipe, so it was stopped.")
 
     def _cpu(self) -> float:
@@ -284,6 +296,13 @@ class Child:
             with contextlib.suppress(OSError):  # it may have ended
                 self.used = time.clock_gettime(warm.clock_of(self.pid))
         return self.used
+
+    def _queued(self) -> float:
+        """Seconds for which the process could have run and others did, in all its life (proc(5), schedstat); 0 where nobody can tell."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
 
     def _line(self, until_cpu: float, until: float) -> bytes:
         """Writes what is unsent, and waits for a line. That the student's process may not read, may not
@@ -325,10 +344,13 @@ class Child:
     def _watch(self, until_cpu: float, until: float) -> None:
         if self._cpu() > until_cpu:
             raise Stopped("time", "It took too long, so it was stopped. Is there a loop that nothing ends?")
-        if time.monotonic() > until:
+        if time.monotonic() > until and time.monotonic() > until + self._queued():
             raise Stopped("time", "It took too long without computing anything, so it was stopped. Does it wait for something?")
-        if _size(self.folder) > FOLDER_BYTES:
+        files, size = _size(self.folder)
+        if size > FOLDER_BYTES:
             raise Stopped("memory", f"It wrote more than {FOLDER_BYTES >> 20} MB of files.")
+        if files > FOLDER_FILES:
+            raise Stopped("memory", f"It made more than {FOLDER_FILES:,} files.")
 
     def _ended(self) -> Stopped:
         status = self.server.command(do="end", patience=1.0)["status"]
@@ -350,13 +372,17 @@ class Child:
         self.server.command(do="end", patience=0)
 
 
-def _size(folder: Path) -> int:
-    total = 0
-    for path, _, files in os.walk(folder):
+def _size(folder: Path) -> tuple[int, int]:
+    """(files and folders, bytes) in a folder; it stops counting where there are too many."""
+    count, total = 0, 0
+    for path, folders, files in os.walk(folder):
+        count += len(folders) + len(files)
+        if count > FOLDER_FILES:
+            break
         for name in files:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(path, name)).st_size
-    return total
+    return count, total
 
 
 # -------------------------------------------------------------------------------------------------------------- a hand-in
@@ -403,7 +429,8 @@ class Run:
         self.results: dict[tuple[str, int], Returned] = {}
         self.strikes: dict[str, int] = {}
         self.stops = 0
-        self.spent = 0.0
+        self.spent, self.spent_on_cells, self.begun = 0.0, 0.0, time.monotonic()
+        self.received = 0
         self.asked_again: set[str] = set()
 
     def run(self) -> None:
@@ -411,7 +438,7 @@ class Run:
         for exercise, _ in self.work.exercises:
             if code := exercise.drive_code():
                 self.server.learn(key_of(code), code[0])
-        while self.todo and self.stops <= STOPS and self.spent < HAND_IN_S:
+        while self.todo and self.stops <= STOPS and not self._over():
             child = None
             folder = self.server.fresh_folder()
             try:
@@ -426,12 +453,20 @@ class Run:
                     child.close()
                 self.server.clear()
         over = f"It was not run any more: {self.stops} steps had to be stopped before it." if self.stops > STOPS else ""
-        over = over or f"It was not run any more: the whole hand-in has {HAND_IN_S:g} seconds of computing."
+        over = over or f"It was not run any more: {self._over() or 'it took too long'}."
         for exercise, number, _ in self.todo:
             self.results[exercise.name, number] = Returned(error=over, kind="time")
         for exercise, cases in self.work.exercises:
             self.outcome.returned[exercise.name] = [self.results[exercise.name, number] for number in range(len(cases))]
         self.outcome.stops += self.stops
+
+    def _over(self) -> str:
+        """Which allowance of the whole hand-in is used up, as a part of a sentence; "" if none is."""
+        if self.spent >= HAND_IN_S:
+            return f"all calls together have {HAND_IN_S:g} seconds of computing"
+        if time.monotonic() - self.begun >= HAND_IN_WALL_S:
+            return f"the whole hand-in has {HAND_IN_WALL_S:g} seconds on the clock"
+        return ""
 
     def _check_level(self, child: Child) -> None:
         levels = confine.LEVELS
@@ -440,12 +475,20 @@ class Run:
         self.outcome.level = min(self.outcome.level or child.level, child.level, key=levels.index)
 
     def _cells(self, child: Child) -> bool:
-        """Runs the cells; False if one of them did not come back: it is left out the next time."""
+        """Runs the cells; False if one of them did not come back: it is left out the next time.
+
+        Those for which no time is left are not run, and what the others define is asked for all the same.
+        """
         self.drives: set[str] = set()
+        before = self.spent_on_cells
         if self.outcome.not_run is None and not self._plan(child):
             return False
         for name, source in self.work.cells:
             if name in self.left_out or name in (self.outcome.not_run or ()):
+                continue
+            late = time.monotonic() - self.begun >= HAND_IN_WALL_S / 2
+            if late or self.spent_on_cells - before >= HAND_IN_S or self.spent_on_cells >= ALL_CELLS_S:
+                self.outcome.cells[name] = "It was not run: the cells before it took all the time that there is for cells."
                 continue
             try:
                 answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
@@ -454,7 +497,7 @@ class Run:
                 self.outcome.cells[name] = stopped.text
                 self.stops += 1
                 return False
-            self.spent += cpu
+            self.spent_on_cells += cpu
             self._keep(answer)
             if error := wire.one_line(answer.get("error")):
                 self.outcome.cells[name] = error
@@ -475,12 +518,13 @@ class Run:
     def _calls(self, child: Child) -> None:
         """Makes the calls that are still to be made, some at a time: the next ones wait in the pipe while one is being answered."""
         answered: set[str] = set()  # exercises that this process has given an answer for
-        while self.todo and self.spent < HAND_IN_S:
+        while self.todo and not self._over():
             exercise = self.todo[0][0]
             key = self._drive(child, exercise)
             batch = [item for item in islice(self.todo, TOGETHER) if item[0] is exercise]
             sent = child.send_calls(exercise, [case for _, _, case in batch], key)
             for (_, number, case), question in zip(batch, sent, strict=True):
+                before = child.received
                 try:
                     answer, cpu, wall = child.receive(question, exercise.limit_s)
                 except Stopped as stopped:
@@ -494,6 +538,7 @@ class Run:
                     return
                 answered.add(exercise.name)
                 self.spent += cpu
+                self.received += child.received - before
                 self._keep(answer)
                 self.results[exercise.name, number] = self._returned(answer, exercise.called(case), cpu, wall)
                 self.todo.popleft()
@@ -512,6 +557,8 @@ class Run:
 
     def _returned(self, answer: dict[str, Any], name: str, cpu: float, wall: float) -> Returned:
         """What an answer amounts to. It was written by a process that the student may have taken over."""
+        if "value" in answer and self.received > ANSWER_BYTES:
+            return Returned(error=f"All that was returned is longer than {ANSWER_BYTES:,} bytes.", kind="memory", cpu_s=cpu, wall_s=wall)
         if "value" in answer:
             try:
                 return Returned(wire.decode(answer["value"]), cpu_s=cpu, wall_s=wall)
@@ -569,8 +616,9 @@ def _copy(beside: list[Path], folder: Path) -> None:
     room = FOLDER_BYTES // 2
     for path in beside:
         with contextlib.suppress(OSError):
-            if path.is_file() and not path.is_symlink() and (room := room - path.stat().st_size) > 0:
+            if path.is_file() and not path.is_symlink() and (size := path.stat().st_size) < room:
                 shutil.copyfile(path, folder / path.name)
+                room -= size
 
 
 Questions = Sequence[tuple[Exercise, list[Case]]]

@@ -94,14 +94,13 @@ class _Encoder:
                 raise WireError("is a dictionary whose keys are not all texts")
             self.count(len(value))
             return {"d": {self._room(str.__str__(key), len(key)): self.encode(item, depth + 1) for key, item in value.items()}}
-        name = type(value).__name__
-        raise WireError(f"is {'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name[:60]}, which is not a plain value")
+        raise WireError(_not_plain(value))
 
     def _array(self, value: Any) -> Any:
         if _is_tensor(value):
             value = value.detach().numpy()
         if isinstance(value, MaskedArray):
-            raise WireError("is a masked array, which is not a plain value")
+            raise WireError("is a masked array; fill it, with `.filled(…)`")
         array = asarray(value)
         if array.dtype.kind == "f" and array.dtype.itemsize > 8:
             array = array.astype(float64)
@@ -118,6 +117,33 @@ class _Encoder:
         if self.bytes > VALUE_BYTES:
             raise WireError(f"holds more than {VALUE_BYTES:,} bytes")
         return value
+
+
+MAKE = {
+    **dict.fromkeys(("generator", "map", "zip", "filter", "range", "reversed", "enumerate", "deque"), "list"),
+    **dict.fromkeys(("dict_keys", "dict_values", "dict_items", "list_iterator", "islice", "chain"), "list"),
+    **dict.fromkeys(("Fraction", "Decimal"), "float"),
+}
+"""What becomes plain by one call."""
+
+
+def _not_plain(value: Any) -> str:
+    """Why a value cannot be sent, and what to do about it, after "it "."""
+    name = str(type(value).__name__)[:60]
+    the = f"is {'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
+    if isinstance(value, set | frozenset):
+        return f"{the}, which has no order; make a list of it (`sorted(…)` does)"
+    if name in MAKE:
+        return f"{the}; make a {MAKE[name]} of it, with `{MAKE[name]}(…)`"
+    if isinstance(value, complex):
+        return "is a complex number; it should be a real one"
+    if isinstance(value, type):
+        return f"is the class {str(value.__name__)[:60]} itself"
+    if callable(value) and name in ("function", "builtin_function_or_method", "method", "method-wrapper", "partial"):
+        return "is a function; was it to be called, with round brackets?"
+    if name == "coroutine":
+        return "is a coroutine, which an `async def` gives; write the function with `def`"
+    return f"is an object of the type {name}; it should be made of numbers, texts, lists, tuples, dictionaries and arrays"
 
 
 def _is_tensor(value: Any) -> bool:

@@ -22,6 +22,7 @@ import io
 import linecache
 import os
 import re
+import signal
 import socket
 import symtable
 import sys
@@ -33,10 +34,11 @@ from typing import Any
 
 import numpy as np
 
-from . import wire
+from . import wire, words
 from .absent import Absent, tell_of_the_first
 from .standins import install, nothing
-from .stubs import EMPTY, Unwritten, attempt, is_blank, without_gaps
+from .stubs import EMPTY, Unwritten, attempt, is_blank, is_no_code, without_gaps
+from .words import LOOK_AT_PARAMETERS, WRONG_CALL
 
 PRINTED = 20_000
 """Characters that are kept of what a hand-in prints."""
@@ -45,6 +47,7 @@ RECURSION_LIMIT = 3_000
 FLAGS = 20
 SHORT = 300
 ABSENT = b'{"absent":true}\n'
+TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 UNWRITTEN = "is not written yet."
 
@@ -95,6 +98,8 @@ class Student:
     def _repair(self) -> None:
         """What a step has bent, such as a name of Python's own, must not cost the next one."""
         self.watch.on = False
+        for timer in TIMERS:
+            signal.setitimer(timer, 0)
         if sys.gettrace() or sys.getprofile():
             sys.settrace(None)
             sys.setprofile(None)
@@ -135,17 +140,20 @@ class Student:
         if request["is_value"] and not request.get("drive"):
             value = without_gaps(value)
         else:
-            if not request.get("drive") and not callable(value):
-                return {"kind": "type", "error": f"`{name}` should be a function, but it is of the type {type(value).__name__}."}
+            if is_no_code(value) or not (request.get("drive") or callable(value)):
+                what = "a function or a class" if request.get("drive") else "a function"
+                return {"kind": "type", "error": f"`{name}` should be {what}, but it is {words.a_kind(value)}."}
             try:
                 value = self._called(request, name, value, args)
             except Unwritten:
                 return {"kind": "unfinished", "error": f"`{name}` {EMPTY}"}
+            except BaseException as error:  # SystemExit and KeyboardInterrupt too
+                self._repair()
+                return self._failure_of(request, name, error)
         try:
             return {"value": wire.encode(value)}
         except wire.WireError as problem:
-            what = "The value" if request["is_value"] else "What was returned"
-            return {"kind": "type", "error": f"{what} {problem}."}
+            return {"kind": "type", "error": f"{f'`{name}`' if request['is_value'] else f'what `{name}` returned'} {problem}."}
 
     def _called(self, request: dict[str, Any], name: str, function: Any, args: list[Any]) -> Any:
         """What the function returns, or the drive that uses it. Raises Unwritten, and whatever the student's code raises."""
@@ -156,21 +164,55 @@ class Student:
         return attempt(lambda: use(answers, name, *args), function, answers.values())
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
-        kinds = ((Absent, "forbidden"), (NotImplementedError, "unfinished"), (MemoryError, "memory"))
-        kind = next((kind for base, kind in kinds if isinstance(error, base)), "raised")
-        try:
-            said = str(error)[:SHORT]
-        except BaseException:
-            said = ""
-        lines = [
-            f" (line {line} of {name[1:-1]}: `{linecache.getline(name, line).strip()[:SHORT]}`)"
-            for name, line in places_of(error)
-            if name.startswith("<cell ")
-        ]
-        text = said if kind == "forbidden" else f"{type(error).__name__}: {said}" if said else type(error).__name__
+        """What went wrong in a cell."""
+        kind = kind_of(error)
+        place = _place_of(error)
+        said = _said(error, kind)
         if isinstance(error, SyntaxError) and error.lineno:
-            text = f"SyntaxError: {error.msg} (line {error.lineno}: `{(error.text or '').strip()[:SHORT]}`)"
-        return {"kind": kind, "error": text + (lines[-1] if lines else "")}
+            said, place = f"SyntaxError: {error.msg}", f" (line {error.lineno}: `{(error.text or '').strip()[:SHORT]}`)"
+        return {"kind": kind, "error": f"{said}{place}."}
+
+    def _failure_of(self, request: dict[str, Any], name: str, error: BaseException) -> dict[str, Any]:
+        """What went wrong in a call, and in whose code."""
+        kind, place = kind_of(error), _place_of(error)
+        said = _said(error, kind)
+        if kind == "forbidden":
+            say = f"{said}{place}."
+        elif kind == "unfinished":
+            say = f"`{name}` {UNWRITTEN}"
+        elif kind == "memory":
+            say = f"`{name}` ran out of memory{place}."
+        elif place or not request.get("drive") or WRONG_CALL.search(said) or not isinstance(error, Exception):
+            say = f"`{name}` raised {said}{place}." + (f" {LOOK_AT_PARAMETERS}" if not place and WRONG_CALL.search(said) else "")
+        else:
+            say = f"what `{name}` gave could not be used: {said.removeprefix('ValueError: ')}."
+        return {"kind": kind, "error": say}
+
+
+def kind_of(error: BaseException) -> str:
+    """Which of the failures an exception is."""
+    kinds = ((Absent, "forbidden"), (NotImplementedError, "unfinished"), (MemoryError, "memory"))
+    return next((kind for base, kind in kinds if isinstance(error, base)), "raised")
+
+
+def _said(error: BaseException, kind: str) -> str:
+    """An exception's own words, as the start of a sentence."""
+    try:
+        text = words.without_stop(str(error)[:SHORT])
+    except BaseException:
+        text = ""
+    name = type(error).__name__
+    return text if kind == "forbidden" else f"{name}: {text}" if text else name
+
+
+def _place_of(error: BaseException) -> str:
+    """Where in the student's cells an exception was raised, in brackets; "" where it was not there."""
+    lines = [
+        f" (line {line} of {name[1:-1]}: `{linecache.getline(name, line).strip()[:SHORT]}`)"
+        for name, line in places_of(error)
+        if name.startswith("<cell ")
+    ]
+    return lines[-1] if lines else ""
 
 
 _drives: dict[str, types.CodeType] = {}
@@ -179,7 +221,7 @@ _drives: dict[str, types.CodeType] = {}
 def drive_code(key: str, source: str) -> types.CodeType:
     """A drive's code. What the server has compiled, all its children have."""
     if key not in _drives:
-        _drives[key] = compile(source, f"<drive {key}>", "exec")
+        _drives[key] = compile(source, f"<drive {key}>", "exec", dont_inherit=True)
     return _drives[key]
 
 
@@ -203,11 +245,11 @@ def compile_cell(source: str, name: str) -> types.CodeType:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        return compile(source, name, "exec", flags)
+        return compile(source, name, "exec", flags, dont_inherit=True)  # of this file's own `from __future__`
     except SyntaxError:
         if not re.search(r"[%!?]", source):
             raise
-        return compile(_without_magics(source), name, "exec", flags)
+        return compile(_without_magics(source), name, "exec", flags, dont_inherit=True)
 
 
 def _whole_cell(source: str) -> str:

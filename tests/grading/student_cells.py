@@ -67,6 +67,24 @@ with plt.style.context('x'):
         + F,
         G,
     ),
+    "annotations": (
+        """import functools
+def kind(x: float): pass
+assert kind.__annotations__["x"] is float
+"""
+        + F,
+        """@functools.singledispatch
+def g(x):
+    return None
+@g.register
+def _(x: float):
+    return 2 * x""",
+    ),
+    "full width letters": (
+        """def \uff46(x, y):
+    return x * y""",
+        G,
+    ),
     "tqdm": (
         """from tqdm.auto import tqdm, trange
 assert list(tqdm(range(3))) == [0, 1, 2] and len(list(trange(4))) == 4
@@ -556,7 +574,8 @@ def h(x):
 importlib.reload(mg.func); importlib.reload(mg)
 def h(x):
     return mg.func.vjp(lambda t: t, mg.tensor(x))""",
-    "its file": """import minigrad.func, inspect
+    "its file": """from __future__ import annotations
+import minigrad.func, inspect
 names = {}
 def h(x):
     exec(inspect.getsource(minigrad.func.vjp), names); return names['vjp'](abs, x)""",

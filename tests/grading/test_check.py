@@ -49,7 +49,7 @@ def test_points_for_each_group():
 def test_the_likely_misconception_and_the_smallest_case():
     text = str(check_exercise(VJP, [lambda x, g: np.cos(x)]))
     assert "you left out `g`" in text
-    assert re.search(r"smallest case that fails: `vjp_sin\(x=-?[\d.]+, g=-?[\d.]+\)` gave", text)
+    assert re.search(r"smallest case that failed: `vjp_sin\(x=-?[\d.]+, g=-?[\d.]+\)` gave", text)
 
 
 def test_no_two_runs_draw_the_same_cases():
@@ -100,7 +100,7 @@ def test_a_check_that_fails_on_an_odd_value_is_no_fault_of_the_course():
     exercise.verify = lambda case, got: got["a"] > 0
     for odd in (3, {"a": "x"}, {}, [1]):
         text = str(check_exercise(exercise, [odd]))
-        assert "is of no use: checking it ended in" in text
+        assert "cannot be judged (" in text
         assert "The check itself failed" not in text
 
 
@@ -251,7 +251,7 @@ def test_three_hundred_random_graphs_at_once():
 def test_the_smallest_failing_graph_the_first_wrong_node_and_the_mistake():
     feedback = check_exercise(BACKWARD, [lambda inputs, rows: gradients(inputs, rows, add=False)])
     text = str(feedback)
-    assert "The smallest case that fails: `v1 = x1 + x1" in text
+    assert "The smallest case that failed: `v1 = x1 + x1" in text
     assert "The first wrong node is x1." in text
     assert "contributions overwrite one another" in text
     validate(feedback.trace)

@@ -64,10 +64,73 @@ def test_a_renamed_notebook_counts(find, tmp_path, name):
 def test_of_two_candidates_the_newest_counts_and_it_says_so(find, tmp_path):
     write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
     newest = write(tmp_path / "s" / "ada" / "small (1).ipynb", notebook({}), age=50)
-    write(tmp_path / "s" / "ada" / "other.ipynb", notebook({}))
+    write(tmp_path / "s" / "ada" / "other.ipynb", {"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy"}]})
     found = find(tmp_path / "s")["ada"]
     assert found.path == newest
     assert "small (1).ipynb, the newest, counts" in found.note and "other" not in found.note
+
+
+def _cells_of_another_sheet() -> dict:
+    metadata = {"nbgrader": {"schema_version": 3, "grade_id": "mul", "solution": True, "grade": False, "locked": False, "task": False}}
+    return {"cells": [{"cell_type": "code", "id": "mul", "metadata": metadata, "source": F}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (notebook({}), True),
+        ({"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy as np\n" + F}]}, True),
+        ({"cells": [{"cell_type": "code", "metadata": {}, "source": "  f = 3\nprint(f)"}]}, False),
+        (_cells_of_another_sheet(), False),
+        ("no notebook", False),
+    ],
+    ids=["the sheet's cells", "an answer without ids", "another f", "another sheet", "no notebook"],
+)
+def test_work_in_a_notebook_with_another_name_is_not_looked_at_and_that_is_told(find, tmp_path, content, told):
+    own = write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
+    write(tmp_path / "s" / "ada" / "final.ipynb", content)
+    found = find(tmp_path / "s")["ada"]
+    assert found.path == own
+    assert found.note == ("final.ipynb was not looked at: small.ipynb counts, because it has the sheet's own name." if told else "")
+
+
+def test_names_that_differ_only_in_what_cannot_be_written_are_two_students(find, tmp_path):
+    for name in ("ada\u200b", "ada ", "x" * 120 + "a", "x" * 120 + "b"):
+        hand_in(tmp_path / "s", name, notebook({}))
+    found = find(tmp_path / "s")
+    assert len(found) == 4 and len({h.path for h in found.values()}) == 4
+
+
+@pytest.mark.parametrize("kind", ["a link to what never ends", "a pipe"])
+def test_what_is_no_ordinary_file_is_not_waited_for(sheet, find, tmp_path, kind):
+    path = tmp_path / "s" / "ada.ipynb"
+    path.parent.mkdir()
+    if kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(handins.HandInError, match="no ordinary file"):
+        handins.load(find(tmp_path / "s")["ada"].path)
+    assert handins.digest(path, [path]) != handins.digest(tmp_path / "s" / "none", [])
+
+
+def test_of_a_file_with_a_hole_no_more_is_read_than_can_matter(tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(handins, "BESIDE_BYTES", 1 << 20)
+    path = tmp_path / "large.ipynb"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    assert len(handins.digest(path, [path])) == 64
+    with pytest.raises(handins.HandInError, match="more than"):
+        handins.load(path)
+
+
+def test_a_file_that_would_take_much_more_memory_than_it_is_long_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "LISTS", 1000)
+    monkeypatch.setattr(handins, "VALUES", 1000)
+    for text in ('{"cells": [' + "[]" * 1001 + "]}", '{"cells": [' + "0," * 1001 + "0]}", "{" * 1001):
+        with pytest.raises(handins.HandInError, match="too many values"):
+            handins.load(write(tmp_path / "bomb.ipynb", text))
 
 
 def test_other_notebooks_are_told_apart_by_their_cells(find, tmp_path):

@@ -50,14 +50,14 @@ WRONG = {
     "complex": (A, A + 0j, "complex"),
     "complex number": (1.0, 1 + 0j, "complex"),
     "masked": (A, np.ma.array(A, mask=True), "MaskedArray"),
-    "text": (1.0, "1.0", "a text"),
+    "text": (1.0, "1.0", "the text '1.0'"),
     "number for text": ("a", 1, "not right"),
     "nothing": (1.0, None, "nothing (None)"),
     "truth for number": (1.0, True, "truth values"),
     "number for truth": (True, 1, "whole numbers"),
     "floats for whole numbers": (np.array([1, 2]), np.array([1.0, 2.0]), "floats"),
-    "list for array": (A, [1.0, 2.0, 3.0], "a list"),
-    "dictionary": (A, {"a": 1}, "a dictionary"),
+    "list for array": (A, [1.0, 2.0, 3.0], "the list [1, 2, 3]"),
+    "dictionary": (A, {"a": 1}, "the dictionary {'a': 1}"),
     "missing key": ({"a": 1.0, "b": 2.0}, {"a": 1.0}, "no entry for 'b'"),
     "extra key": ({"a": 1.0}, {"a": 1.0, "z": 2}, "entry for 'z'"),
     "value": (A, np.array([1.0, 2.5, 3.0]), "is 2.5 at 1"),
@@ -158,7 +158,7 @@ def test_a_stub_is_not_started():
     j = judge(e, cases, [Returned(error="not written yet.", kind="unfinished")] * len(cases))
     assert not j.started
     assert (j.points, j.misconception, j.smallest) == (0.0, None, None)
-    assert j.groups[0].say == "not written yet."
+    assert j.groups[0].say == "Not written yet."
 
 
 def test_values_of_any_kind_are_judged_without_harm():
@@ -173,7 +173,7 @@ def test_a_judge_of_the_instructors_that_fails_on_odd_values_fails_the_student_a
     for value in (3, {"y": 1}, {"x": "a"}):
         j = judge(e, e.cases(0), [Returned(value)])
         assert j.points == 0
-        assert "of no use" in j.items[0].say
+        assert "cannot be judged" in j.items[0].say
     assert judge(e, e.cases(0), [Returned(None)]).items[0].say == "`a` returned nothing (None). Is a `return` missing?"
 
 
@@ -182,7 +182,7 @@ def test_accept_says_true_or_nothing_for_right_and_false_or_a_reason_for_wrong()
     e.accept(lambda case, got: got)
     said = {True: 1, "": 1, False: 0, "too small.": 0}
     assert {v: judge(e, e.cases(0), [Returned(v)]).points for v in said} == said
-    assert judge(e, e.cases(0), [Returned("too small.")]).groups[0].say == "too small."
+    assert judge(e, e.cases(0), [Returned("too small.")]).groups[0].say == "Too small."
     assert judge(e, e.cases(0), [Returned(1)]).points == 0, "1 equals True, but is not True"
 
 
@@ -201,7 +201,7 @@ def test_results_must_be_as_many_as_cases():
 def test_the_likely_mistake_must_explain_every_case():
     mistakes = (Misconception("same", "you return x.", lambda c: c.args["x"]), Misconception("triple", "three.", lambda c: 3 * c.args["x"]))
     e = doubled(misconceptions=mistakes)
-    assert run(e, lambda x: 3 * x).misconception == {"name": "triple", "say": "three."}
+    assert run(e, lambda x: 3 * x).misconception == {"name": "triple", "say": "It looks as if three."}
     assert run(e, lambda x: 3 * x if x.size < 10 else x).misconception is None
     assert run(e, lambda x: 2 * x).misconception is None
 
@@ -210,7 +210,7 @@ def test_a_variant_comes_after_all_full_mistakes_and_adds_its_sentence():
     half = Misconception("a", "first.", lambda c: 7 * c.args["x"], variants=((" It is half.", lambda c: c.args["x"] / 2),))
     full = Misconception("b", "second.", lambda c: c.args["x"] / 2)
     assert run(doubled(misconceptions=(half, full)), lambda x: x / 2).misconception["name"] == "b"
-    assert run(doubled(misconceptions=(half,)), lambda x: x / 2).misconception == {"name": "a", "say": "first. It is half."}
+    assert run(doubled(misconceptions=(half,)), lambda x: x / 2).misconception == {"name": "a", "say": "It looks as if first. It is half."}
 
 
 def test_a_mistake_that_fails_itself_is_passed_over():

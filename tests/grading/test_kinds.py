@@ -35,6 +35,7 @@ from lessons.grading.kinds.graph_work import gradient_rows, new_rows_problem
 from lessons.grading.local import run_cases
 from lessons.grading.sheet import missed_mistakes
 from lessons.grading.student_trace import Example
+from viz.jacobian import jacobian_trace
 
 
 def points(exercise, seed=1, seconds=60.0, **answers):
@@ -211,7 +212,7 @@ def test_each_mistake_is_recognised_as_itself_or_as_one_that_gives_the_same_numb
     for mistake in exercise.misconceptions:
         j = judge(exercise, cases, [broken(mistake, c) for c in cases])
         assert j.misconception is not None, mistake.name
-        twin = next(m for m in exercise.misconceptions if m.say == j.misconception["say"])
+        twin = next(m for m in exercise.misconceptions if m.sentence == j.misconception["say"])
         if twin is not mistake:
             again = [as_plain(twin.wrong(c)) for c in cases]
             same_numbers = judge(exercise, cases, [Returned(v) for v in again])
@@ -443,6 +444,43 @@ def test_predictions_are_read_from_the_viewers_log():
     assert not points(exercise, log=None).started
     with pytest.raises(SheetError, match="no cell"):
         Predict("log", f, (2.0, 5.0), [("v77", "v")])
+    assert points(exercise, log=[{**entry, "pass": 3} for entry in log]).full, "where there is one pass, its number means nothing"
+    assert points(exercise, log=[{**log[0], "step": np.array([1, 2]), "node": np.array([1, 2])}]).points == 0
+
+
+def two(a, b):
+    return a * b * a, mg.sin(a)
+
+
+def test_predictions_of_several_passes_are_matched_by_pass():
+    questions = [("v1", "v"), ("a", "g", "v2"), ("a", "g", "v3"), ("v2", "d", "b"), ("v2", "d", 0)]
+    exercise = Predict("log", two, (2.0, 3.0), questions, by="both")
+    assert list(exercise.points) == [
+        *("value of v1", "adjoint of a with the seed at v2", "adjoint of a with the seed at v3"),
+        *("tangent of v2 with the seed at b", "tangent of v2 with the seed at a"),
+    ]
+    trace = jacobian_trace(two, 2.0, 3.0)
+    log = []
+    for i, step in enumerate(trace["steps"]):  # what the viewer logs of a reader who is always right
+        for node, column, value in step["writes"] if step["phase"] != "seed" else ():
+            log.append({"step": i, "node": node, "column": column, "answer": value} | ({"pass": step["pass"]} if "pass" in step else {}))
+    assert points(exercise, log=log).full
+    final = {(e["node"], e["column"], e.get("pass")): e["answer"] for e in log}
+    assert final["a", "g", 2] == 12.0 and final["a", "g", 3] == pytest.approx(math.cos(2.0)), "the same cell, in two passes"
+    wrong = [e | {"answer": 99.0} if (e["node"], e["column"], e.get("pass")) == ("a", "g", 3) else e for e in log]
+    judged = points(exercise, log=wrong)
+    assert [g.name for g in judged.groups if g.points == 0] == ["adjoint of a with the seed at v3"]
+    without = [{k: v for k, v in e.items() if k != "pass"} for e in log]
+    assert [g.name for g in points(exercise, log=without).groups if g.points] == ["value of v1"], "an answer must say of which pass it is"
+    swapped = [e | {"pass": {2: 3, 3: 2}.get(e["pass"], e["pass"])} if "pass" in e else e for e in log]
+    assert {g.name for g in points(exercise, log=swapped).groups if g.points == 0} == {
+        f"adjoint of a with the seed at v{k}" for k in (2, 3)
+    }
+    with pytest.raises(SheetError, match="its passes are several, so name one"):
+        Predict("log", two, (2.0, 3.0), [("a", "g")], by="rows")
+    for absent in (("a", "g", "v77"), ("a", "g", 9), ("a", "d", "a")):
+        with pytest.raises(SheetError, match="no cell"):
+            Predict("log", two, (2.0, 3.0), [absent], by="rows")
 
 
 def test_numbers_and_tables():
@@ -510,7 +548,7 @@ def test_a_table_is_right_in_the_batch_where_it_is_in_the_notebook():
         assert points(table, mine=given).full == outcomes[-1], row
     assert outcomes[:7] == [True, True, False, False, True, False, True] and not any(outcomes[7:])
     say = points(table, mine=right | {"v4": 0.5}).groups[0].say
-    assert "the first wrong row is v4 = sin x2: 0.5 is not its value" in say and "0.95" not in say
+    assert "The first wrong row is v4 = sin x2: 0.5 is not its value" in say and "0.95" not in say
 
 
 def test_lesson_1_is_graded_as_its_notebook_checks():

@@ -146,6 +146,57 @@ def test_many_killers_end_the_hand_in_after_a_bounded_time(run, monkeypatch):
     assert "had to be stopped" in outcome.returned["f"][0].error
 
 
+def test_cells_have_an_allowance_together_and_what_they_defined_is_asked_for(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "HAND_IN_S", 0.5)
+    burn = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    outcome = run(F, G, *[burn] * 6)
+    late = [name for name, said in outcome.cells.items() if "took all the time" in said]
+    assert late == ["cell 5", "cell 6", "cell 7", "cell 8"] and points(outcome) == (3, 1)
+
+
+def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "HAND_IN_WALL_S", 1.0)
+    outcome = run(F, *["import time\ntime.sleep(0.3)"] * 6, G)
+    assert outcome.cells and points(outcome)[1] == 0
+    outcome = run("import time\ndef f(x, y):\n    time.sleep(0.6)\n    return x * y", G)
+    assert "seconds on the clock" in outcome.returned["g"][-1].error
+
+
+def test_a_pipe_full_of_junk_is_not_read_for_ever(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "JUNK_BYTES", 50_000)
+    outcome = run(
+        "import os\ndef f(x, y):\n    for _ in range(40):\n        os.write(4, b'{}' + b' ' * 2000 + b'\\n')\n    return x * y", G
+    )
+    assert kinds(outcome, "f") <= {"died", "time"} and points(outcome) == (0, 1)
+
+
+def test_all_answers_together_have_a_limit(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "ANSWER_BYTES", 30_000)
+    outcome = run("def f(x, y):\n    return x * y if len(str(y)) < 2 else [0.5] * 2000", G)
+    said = [returned.error for returned in outcome.returned["f"]]
+    assert said[0] == "" and said[-1] == "All that was returned is longer than 30,000 bytes."
+
+
+def test_a_timer_that_is_left_running_does_not_end_the_next_step(run):
+    bang = "import signal\ndef bang(*a): raise ZeroDivisionError\nsignal.signal(signal.SIGALRM, bang)\n"
+    bang += "signal.setitimer(signal.ITIMER_REAL, 0.05, 0.001)"
+    slow = "import time\ndef g(x):\n    end = time.monotonic() + 0.1\n    while time.monotonic() < end: pass\n    return 2 * x"
+    assert points(run(bang, F, slow)) == (3, 1)
+
+
+def test_a_large_file_beside_the_notebook_does_not_cost_the_small_ones(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(supervisor, "FOLDER_BYTES", 20_000)
+    (tmp_path / "a-large.bin").write_bytes(bytes(15_000))
+    (tmp_path / "mine.py").write_text("two = 2")
+    assert points(run(F, "import mine\ndef g(x):\n    return mine.two * x", beside=sorted(tmp_path.iterdir()))) == (3, 1)
+
+
+def test_more_files_than_anybody_needs_are_stopped(run, monkeypatch):
+    monkeypatch.setattr(supervisor, "FOLDER_FILES", 100)
+    outcome = run(F, "import time\nfor n in range(200): open(f'f{n}', 'w').close()\ntime.sleep(0.5)\n" + G)
+    assert outcome.cells == {"cell 2": "It made more than 100 files."} and points(outcome) == (3, 0)
+
+
 def test_what_is_printed_is_kept_up_to_a_limit(run):
     assert len(run("while True: print('x' * 1000)", F, G).printed) <= supervisor.PRINTED
     assert run("print('hello')", F, G).printed == "hello\n"

@@ -8,6 +8,7 @@ and the batch grader ask the same two functions: `plain_number`, what counts as 
 from __future__ import annotations
 
 import difflib
+import math
 import numbers
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,12 +21,13 @@ from minigrad.trace import state_at
 from minigrad.trace.text import number
 from minigrad.watch import trace_function
 
-from ..calls import StudentProblem, a_kind, as_number
+from ..calls import StudentProblem, as_number
 from ..exercise import Case, Exercise, Misconception
 from ..feedback import Feedback, Line
 from ..stubs import is_blank
 from ..student_trace import about, plain
 from ..wire import WireError, decode, encode
+from ..words import a_kind
 
 Trace = dict[str, Any]
 
@@ -94,7 +96,11 @@ def _slip(name: str, say: str, wrong: Callable[[], float], tolerance: float) -> 
     def explains(case: Case, got: Any) -> bool:
         return near(float(got), wrong(), tolerance)
 
-    return Misconception(name, say, lambda case: wrong(), explains=explains)
+    return Misconception(name, say, lambda case: wrong(), explains=explains, alone=True)
+
+
+def _arity(f: Callable[..., float]) -> int:
+    return 1 if f in (math.cos, math.sin, math.log10, math.log2) else f.__code__.co_argcount
 
 
 def Table(
@@ -109,9 +115,16 @@ def Table(
     def accept(case: Case, got: Any) -> str:
         return asked.problem(got)
 
-    own = (variable or name,)
     made = Exercise(
-        name, {"table": points}, cases, answers=own, is_value=True, title=f"Exercise {name}", hints=asked.hints, notebook=asked.check
+        name,
+        {"table": points},
+        cases,
+        answers=(variable or name,),
+        is_value=True,
+        title=f"Exercise {name}",
+        hints=asked.hints,
+        notebook=asked.check,
+        misconceptions=tuple(asked.misconceptions()),
     )
     made.accept(accept)
     return made
@@ -121,6 +134,55 @@ def Table(
 def _primal(f: Callable[..., Any], point: tuple[float, ...]) -> Trace:
     """The same for every hand-in; nobody changes it."""
     return trace_function(f, *point, mode="primal")
+
+
+Slip = tuple[str, str, Callable[..., float]]
+
+
+def _safe(f: Callable[..., float]) -> Callable[..., float]:
+    def value(*operands: float) -> float:
+        try:
+            return float(f(*operands))
+        except (ArithmeticError, ValueError):
+            return math.nan
+
+    return value
+
+
+ROW_SLIPS: dict[str, tuple[Slip, ...]] = {
+    "sin": (
+        ("degrees", "`math.sin` takes radians; you seem to have used degrees.", lambda a: math.sin(math.radians(a))),
+        ("cosine for sine", "That is the cosine; here it is the sine.", math.cos),
+    ),
+    "cos": (
+        ("degrees", "`math.cos` takes radians; you seem to have used degrees.", lambda a: math.cos(math.radians(a))),
+        ("sine for cosine", "That is the sine; here it is the cosine.", math.sin),
+    ),
+    "log": (
+        ("another base", "That is the logarithm to the base 10; ln is the one to the base e, `math.log`.", math.log10),
+        ("another base", "That is the logarithm to the base 2; ln is the one to the base e, `math.log`.", math.log2),
+        ("1/x for ln x", "That is 1/x, the derivative of ln x. In this table stand values.", lambda a: 1 / a),
+    ),
+    "exp": (("power of 10", "That is a power of 10; exp is a power of e, `math.exp`.", lambda a: 10**a),),
+    "add": (
+        ("multiplied", "The two are added, not multiplied.", lambda a, b: a * b),
+        ("subtracted", "The two are added, not subtracted.", lambda a, b: a - b),
+    ),
+    "sub": (
+        ("the wrong way round", "The two are subtracted the wrong way round.", lambda a, b: b - a),
+        ("added", "The second one is subtracted, not added.", lambda a, b: a + b),
+    ),
+    "mul": (
+        ("added", "The two are multiplied, not added.", lambda a, b: a + b),
+        ("power", "The two are multiplied; this is a power.", lambda a, b: a**b),
+    ),
+    "div": (("the wrong way round", "The two are divided the wrong way round.", lambda a, b: b / a),),
+    "pow": (("multiplied", "That is a product; here it is a power.", lambda a, b: a * b),),
+}
+"""Slips in a row of an evaluation trace: by the operation (name, sentence, what one gets from the operands)."""
+ANY_ROW: tuple[Slip, ...] = (("sign", "The size is right, but not the sign.", lambda right, *operands: -right),)
+ROUNDED = 2e-2
+"""A number that is off by less than this has probably been rounded too early."""
 
 
 def cell(trace: Trace, node: str, column: str) -> float:
@@ -215,7 +277,55 @@ class TableExercise:
         else:
             feedback.trace, feedback.step = theirs, 1 + next(i for i, s in enumerate(theirs["steps"]) if s["node"] == node)
             feedback.lines.append(Line("wrong", self._wrong_row(reference, node, given)))
+            if likely := self._likely(table):
+                feedback.lines.append(Line("note", likely))
         return feedback
+
+    def slips(self, node: str) -> Iterator[tuple[str, str, float]]:
+        """(name, sentence, value) of the usual slips in a row, made from right operands; those that change nothing are left out."""
+        reference = _primal(self.f, self.point)
+        right = {n["id"]: cell(reference, n["id"], "v") for n in reference["nodes"]}
+        op = next(n.get("op") for n in reference["nodes"] if n["id"] == node)
+        if not op:
+            return
+        edges = sorted((e["slot"], e["src"]) for e in reference["edges"] if e["dst"] == node)
+        operands = [right[source] for _, source in edges]
+        found = [(name, say, _safe(f)(*operands)) for name, say, f in ROW_SLIPS.get(op, ()) if len(operands) == _arity(f)]
+        found += [(name, say, f(right[node], *operands)) for name, say, f in ANY_ROW]
+        found += [("operand copied", f"That is the value of {source} again.", right[source]) for _, source in edges]
+        yield from (slip for slip in found if math.isfinite(slip[2]) and not near(slip[2], right[node], TABLE))
+
+    def misconceptions(self) -> Iterator[Misconception]:
+        """The usual slips, each in the first row in which it can be made; the sentence is the row's own."""
+        rows = [(n["id"], slip) for n in _primal(self.f, self.point)["nodes"] for slip in self.slips(n["id"])]
+        for name, say in dict.fromkeys((slip[0], slip[1]) for _, slip in rows):
+            node, value = next((node, slip[2]) for node, slip in rows if slip[:2] == (name, say))
+            yield Misconception(
+                name,
+                say,
+                lambda case, node=node, value=value: self._right() | {node: value},
+                explains=lambda case, got, say=say: self._likely(got) == say,
+                alone=True,
+            )
+
+    def _right(self) -> dict[str, float]:
+        reference = _primal(self.f, self.point)
+        return {n["id"]: cell(reference, n["id"], "v") for n in reference["nodes"]}
+
+    def _likely(self, table: Any) -> str:
+        """The sentence of the slip that the first wrong row looks like; "" if it looks like none."""
+        reference = _primal(self.f, self.point)
+        try:
+            given = self._given(table, [n["id"] for n in reference["nodes"]])
+        except StudentProblem:
+            return ""
+        node = self._parting(reference, given)
+        if node is None or node not in given:
+            return ""
+        return next((say for _, say, value in self.slips(node) if near(given[node], value, TABLE)), "")
+
+    def _rounded(self, node: str, given: float) -> bool:
+        return near(given, self._right()[node], ROUNDED)
 
     def problem(self, table: Any) -> str:
         """Why a table is not right, without the right numbers; "" if it is."""
@@ -234,9 +344,7 @@ class TableExercise:
         if is_blank(table):
             raise StudentProblem("unfinished", "Not started yet: the table is still empty.")
         if not isinstance(table, Mapping):
-            raise StudentProblem(
-                "type", f"The table should be a dictionary such as {{'x1': 2.0, …}}, but it is of the type {type(table).__name__}."
-            )
+            raise StudentProblem("type", f"The table should be a dictionary such as {{'x1': 2.0, …}}, but it is {a_kind(table)}.")
         self._known(table, names)
         return {n: plain_number(table[n], f"Row {n} is") for n in names if not is_blank(table.get(n))}
 
@@ -248,7 +356,9 @@ class TableExercise:
 
     def _wrong_row(self, reference: Trace, node: str, given: Mapping[str, float]) -> str:
         say = f"the first wrong row is {about(reference, node)}: {number(plain(given[node]))} is not its value."
-        return f"{say} The rows before it are right."
+        if self._rounded(node, given[node]):
+            say = f"{say[:-1]}, but it is close: keep four digits after the point, and round at the end only."
+        return say if node == reference["nodes"][0]["id"] else f"{say} The rows before it are right."
 
     def _known(self, table: Mapping[Any, Any], names: list[str]) -> None:
         strange = [k for k in table if k not in names]

@@ -69,7 +69,11 @@ def Unbroadcast(name: str, *, points: Mapping[str, float] | None = None, **optio
         misconceptions=(
             mistake("no sum over broadcast axes", "nothing is summed.", lambda g, shape: g),
             mistake("new axes only", "axes of length 1 that were stretched are not summed.", lambda g, shape: g.sum(axis=extra(g, shape))),
-            mistake("forgets keepdims", "summing over a stretched axis must keep it, with length 1 (`keepdims=True`).", _no_keepdims),
+            mistake(
+                "forgets keepdims",
+                "a stretched axis is lost when you sum over it; it stays, with length 1 (`keepdims=True`).",
+                _no_keepdims,
+            ),
             mistake(
                 "mean instead of sum",
                 "you take the mean over the stretched axes; each copy sent a contribution, and they are added.",

@@ -6,20 +6,21 @@ In predict mode the viewer stops before a step and asks for the number that the 
 
 in the order in which they were given: step, the index into the Trace's steps, counted from 0; node, the node's id; column, "v" for the
 value, "d" for the tangent, "g" for the adjoint; answer, a number, or a text. Of an array the viewer asks the shape ("asked": "shape", with
-an answer such as "(3, 2)") or one element ("asked": its index, such as [0, 1]). The list of them is what the student hands in. After
-reading this file you know what counts: for each question the first answer that was given, where an adjoint of several contributions is
-asked for as often as one arrives, the first answer for the complete one.
+an answer such as "(3, 2)") or one element ("asked": its index, such as [0, 1]). Of a Trace of several passes (a Jacobian) an answer also
+names its pass ("pass": its number in the Trace, from 0): each pass writes the same cells anew. The list is what the student hands in. After
+reading this file you know what counts: for each question the first answer that was given, in the pass that it is about; where an
+adjoint of several contributions is asked for as often as one arrives, the first answer for the complete one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from minigrad.trace.replay import state_at
+from minigrad.trace.text import pass_place
 from minigrad.watch import trace_function
 
 from ..exercise import Case, Exercise, SheetError
@@ -27,45 +28,68 @@ from ..judge import same
 
 COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}
 
+Cell: TypeAlias = tuple[str, str, int | None]
+"""A node, a column, and the number of the pass that writes there; None for what belongs to no pass, or to the only one."""
+
 
 def Predict(
     name: str,
     f: Callable[..., Any],
     point: Sequence[Any],
-    questions: Sequence[tuple[str, str]],
+    questions: Sequence[tuple[str, str] | tuple[str, str, str | int]],
     *,
     points: Mapping[str, float] | None = None,
     mode: str = "both",
+    by: str | None = None,
     rtol: float = 1e-2,
     **options: Any,
 ) -> Exercise:
     """A log in which the student predicts cells of f's Trace at a point; each question (node, column) is a group, worth 1 by default.
 
+    by: "columns", "rows" or "both" for the Trace that fills f's Jacobian (:func:`viz.jacobian`), pass by pass. A question about a tangent
+        or an adjoint is then (node, column, pass): the name of the row or column of the matrix where the pass has its seed, or its number.
     rtol: relative, two digits by default. Raises SheetError for a question about a cell that the Trace does not have.
     """
-    labels = {f"{COLUMNS.get(column, column)} of {node}": (node, column) for node, column in questions}
-    worth = dict(points or dict.fromkeys(labels, 1.0))
 
     @cache
     def trace() -> dict[str, Any]:
-        return trace_function(f, *point, mode=mode)
+        if by is None:
+            return trace_function(f, *point, mode=mode)
+        from viz.jacobian import jacobian_trace  # a check of anything else does without viz
+
+        found: dict[str, Any] = jacobian_trace(f, *point, by=by)
+        return found
 
     @cache
-    def final() -> dict[tuple[str, str], Any]:
-        return state_at(trace(), len(trace()["steps"])).cells
+    def writing() -> dict[Cell, list[int]]:
+        """The steps that write each cell, in each pass by itself; by None what belongs to no pass."""
+        found: dict[Cell, list[int]] = {}
+        for i, step in enumerate(trace()["steps"]):
+            for node, column, *_ in step["writes"]:
+                found.setdefault((node, column, step.get("pass")), []).append(i)
+        return found
 
-    def partial(entry: Mapping[str, Any]) -> bool:
-        """Whether an answer is about a sum that was not complete yet."""
-        cell, steps = [entry["node"], entry["column"]], trace()["steps"]
-        writing = [i for i, step in enumerate(steps) if any(write[:2] == cell for write in step["writes"])]
-        return entry["step"] in writing[:-1]
+    def final(cell: Cell) -> Any:
+        """The value that a cell has at the end of its pass."""
+        step = trace()["steps"][writing()[cell][-1]]
+        return next(value for node, column, value in reversed(step["writes"]) if (node, column) == cell[:2])
 
-    if unknown := [q for q in labels.values() if q not in final()]:
-        raise SheetError(f"exercise {name!r}: the Trace has no cell {unknown[0]!r}.")
+    def cell_of(entry: Mapping[str, Any]) -> Cell:
+        """What an answer is about. Where the Trace has one pass, a pass in the log means nothing."""
+        return str(entry["node"]), str(entry["column"]), entry.get("pass") if trace().get("passes") else None
+
+    labels: dict[str, Cell] = {}
+    for question in questions:
+        label, cell = _question(trace(), question)
+        if cell not in writing():
+            hint = "; its passes are several, so name one: (node, column, pass)" if trace().get("passes") and cell[2] is None else ""
+            raise SheetError(f"exercise {name!r}: the Trace has no cell {question!r}{hint}.")
+        labels[label] = cell
+    worth = dict(points or dict.fromkeys(labels, 1.0))
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for label, (node, column) in labels.items():
-            yield Case.of(label, {"node": node, "column": column})
+        for label, (node, column, number) in labels.items():
+            yield Case.of(label, {"node": node, "column": column, "pass": number})
 
     def accept(case: Case, got: Any) -> str:
         if type(got) not in (list, tuple):
@@ -73,8 +97,10 @@ def Predict(
         for entry in got:
             if type(entry) is not dict or not {"step", "node", "column", "answer"} <= set(entry):
                 return f"`{name}` should hold entries with step, node, column and answer, as the viewer logs them."
-            if (entry["node"], entry["column"]) == (case.args["node"], case.args["column"]) and not partial(entry):
-                expected, answer = _asked(final()[entry["node"], entry["column"]], entry)
+            cell = (case.args["node"], case.args["column"], case.args["pass"])
+            early = type(entry["step"]) is int and entry["step"] in writing()[cell][:-1]  # a sum that was not complete yet
+            if cell_of(entry) == cell and not early:
+                expected, answer = _asked(final(cell), entry)
                 problem = same(expected, answer, rtol, rtol * 1e-1, "your prediction")
                 return f"the {case.group}: {problem}" if problem else ""
         return f"the {case.group} was not predicted yet."
@@ -93,6 +119,20 @@ def Predict(
     )
     exercise.accept(accept)
     return exercise
+
+
+def _question(trace: Mapping[str, Any], question: Sequence[Any]) -> tuple[str, Cell]:
+    """What a question is called, and the cell that it is about. The number of a pass that does not exist is left to be found missing."""
+    node, column, *named = question
+    label = f"{COLUMNS.get(column, column)} of {node}"
+    if not named:
+        return label, (node, column, None)
+    mode = {"d": "forward", "g": "reverse"}.get(column)
+    numbers = [k for k, one in enumerate(trace.get("passes") or []) if one["mode"] == mode]
+    at = {str(place["at"]): k for k in numbers if (place := pass_place(trace, k)) is not None and place["at"]}
+    number = at.get(named[0], -1) if isinstance(named[0], str) else named[0]
+    where = next((f"the seed at {seeded}" for seeded, k in at.items() if k == number), f"pass {number}")
+    return f"{label} with {where}", (node, column, number)
 
 
 def _asked(value: Any, entry: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -360,7 +360,7 @@ def tangent_mistakes(s: Setting) -> Iterator[tuple[str, Numbers]]:
     yield f"the sign of the part of `d{b}` is wrong.", dot((s.p[0], -s.p[1]))
     yield f"the sign of the part of `d{a}` is wrong.", dot((-s.p[0], s.p[1]))
     yield "you multiplied the two contributions; they are added.", (s.p[0] * s.t[0] * s.p[1] * s.t[1],)
-    yield "operands swapped and a sign turned: check which part is which.", dot((s.p[1], -s.p[0]))
+    yield "the operands are swapped and a sign is turned: check which part is which.", dot((s.p[1], -s.p[0]))
     for name, factors in _off_by(s):
         yield name, dot(tuple(p * k for p, k in zip(s.p, factors, strict=True)))
 

@@ -68,7 +68,7 @@ def _tests(result: Graded, sheet: Sheet) -> Iterator[dict[str, Any]]:
         for group in j.groups:
             text = [markdown_text(group.say)]
             if group.name == lost and j.misconception:
-                text.append(f"It looks as if {markdown_text(j.misconception['say'])}")
+                text.append(markdown_text(j.misconception["say"]))
             yield {
                 "name": f"{j.title}: {group.name}",
                 "number": j.exercise,

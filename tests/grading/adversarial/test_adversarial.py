@@ -1,6 +1,6 @@
-"""Hand-ins that are honest, wrong, broken, cheating and hostile: each gets the points that it deserves, and nothing else happens.
+"""Hand-ins that are honest, wrong, broken, cheating, hostile and sly: each gets the points that it deserves, and nothing else happens.
 
-They are data: honest, wrong, broken, cheating and hostile hold them (.txt, and .py for what is no text) with the points that each
+They are data: honest, wrong, broken, cheating, hostile and sly hold them (.txt, and .py for what is no text) with the points that each
 deserves; sheet.py is what they answer. A pasted right implementation is not among the cheats: it cannot be told by its values.
 """
 
@@ -24,6 +24,7 @@ import honest
 import hostile
 import numpy as np
 import pytest
+import sly
 import wrong
 from lab import POINTS, HandIn, notebook
 
@@ -31,7 +32,7 @@ from lessons.grading import confine, pages, run, supervisor
 from lessons.grading.judge import Judgement
 
 HERE = Path(__file__).parent
-MODULES = (honest, wrong, broken, cheating, hostile)
+MODULES = (honest, wrong, broken, cheating, hostile, sly)
 HAND_INS: dict[str, HandIn] = {f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()}
 """By the student's name."""
 MARK = "minigrad-was-here"

@@ -1,0 +1,52 @@
+"""How the lessons' exercises are made, where no kind of `lessons.grading.kinds` does it: two constructors, and the headings.
+
+After reading this file you know what the check in the notebook and the grading of a hand-in have in common: in these exercises one and the
+same function judges in both, for it needs no answer key (it asks the engine, or plays through what is asked for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..grading.exercise import Accept, Answer, Case, Exercise
+from ..grading.judge import returned_by, same
+
+Cases = Callable[[np.random.Generator], Iterator[Case]]
+
+
+def told_by(accept: Accept, name: str, points: Mapping[str, float], cases: Cases, **options: Any) -> Exercise:
+    """An exercise with many right answers: accept(case, got) gives "" for a right one, else the reason why it is not.
+
+    options: the other fields of `Exercise`.
+    """
+    made = Exercise(name, dict(points), cases, verify=accept, **options)
+    made.accept(accept)
+    return made
+
+
+def equal_to(right: Answer, name: str, points: Mapping[str, float], cases: Cases, **options: Any) -> Exercise:
+    """An exercise with one right answer, which anybody can compute: `right`, of the case's arguments by their names.
+
+    options: the other fields of `Exercise`; rtol and atol say how exact numbers must be.
+    """
+
+    def agrees(case: Case, got: Any) -> str:
+        return same(made.expected(case), got, made.rtol, made.atol, returned_by(made, case))
+
+    made = Exercise(name, dict(points), cases, verify=agrees, **options)
+    made.answer(right)
+    return made
+
+
+def by_name(exercises: Iterable[Exercise], titles: Mapping[str, str]) -> dict[str, Exercise]:
+    """The exercises of a lesson by their names, each under the heading that it has in the notebook.
+
+    titles: by name; those that are not in it (predictions) keep their own. Raises KeyError for a title that belongs to no exercise.
+    """
+    found = {exercise.name: exercise for exercise in exercises}
+    for name, title in titles.items():
+        found[name].title = title
+    return found
