@@ -19,6 +19,7 @@ import minigrad as mg
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import shown
 from ..grading.kinds import Number
+from .made import by_name, told_by
 from .students_side import FUNCTIONS, of_numbers
 
 EPSILON = sys.float_info.epsilon
@@ -61,13 +62,12 @@ def _is_quotient(case: Case, got: Any) -> str:
     return "" if right else f"the slope {shown(float(got))} is not that of the line through the two points of the curve, at x and at x + h."
 
 
-difference_quotient = Exercise(
+difference_quotient = told_by(
+    _is_quotient,
     "difference_quotient",
     {"polynomials": 1, "other functions": 1},
     _quotients,
     drive=DRIVE,
-    title="Exercise difference_quotient",
-    verify=_is_quotient,
     present=lambda case: f"difference_quotient(f, {case.args['x']:.4g}, {case.args['h']:.4g}) with f(x) = {case.args['f']}",
     checked="The line through (x, f(x)) with your slope must meet the curve again at x + h.",
     hints=(
@@ -92,7 +92,6 @@ difference_quotient = Exercise(
         _mistake("backward", "you took the points x − h and x.", lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x - h)) / h),
     ),
 )
-difference_quotient.accept(_is_quotient)
 
 
 # ----------------------------------------------------------------------------------------------------------------- the step
@@ -130,13 +129,12 @@ def _is_best(case: Case, got: Any) -> str:
     return "" if ratio <= 1.05 else f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with the best one."
 
 
-best_step = Exercise(
+best_step = told_by(
+    _is_best,
     "best_step",
     {"one-sided": 1, "central": 2},
     _steps,
     answers=("best_step", "best_central_step"),
-    title="Exercise best_step",
-    verify=_is_best,
     checked="Your step is held against seven thousand others; no derivative is needed for that.",
     hints=(
         "One part of the error grows with h, the other shrinks. The sum is smallest where its derivative by h is zero.",
@@ -152,7 +150,7 @@ best_step = Exercise(
         ),
         _mistake(
             "square root for both",
-            "for the central difference the equation has h³, so a cube root is to be taken.",
+            "For the central difference the equation has h³, so a cube root is to be taken.",
             lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps * f / f2) if f2 else math.sqrt(3 * eps * f / f3),
         ),
         _mistake(
@@ -168,7 +166,6 @@ best_step = Exercise(
         ),
     ),
 )
-best_step.accept(_is_best)
 
 
 # --------------------------------------------------------------------------------------------------------------- the checker
@@ -212,14 +209,13 @@ def _constant(h: float) -> Callable[[float], float]:
     return lambda x: h
 
 
-central_difference = Exercise(
+central_difference = told_by(
+    _is_derivative,
     "central_difference",
     {"x of moderate size": 2, "large and small x": 1, "x = 0": 1},
     _points,
     drive=DRIVE,
     forbid=(DERIVATIVES,),
-    title="Exercise central_difference",
-    verify=_is_derivative,
     present=lambda case: f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}",
     checked="Your numbers are held against automatic differentiation.",
     hints=(
@@ -259,7 +255,6 @@ central_difference = Exercise(
         ),
     ),
 )
-central_difference.accept(_is_derivative)
 
 
 # ----------------------------------------------------------------------------------------------------------- the predictions
@@ -342,4 +337,10 @@ _ALL: tuple[Exercise, ...] = (
     central_difference,
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "difference_quotient": "Exercise 1 · A misprint",
+    "best_step": "Exercise 2 · Choose the step",
+    "central_difference": "Exercise 3 · A checker",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

@@ -23,6 +23,7 @@ from ..grading.kinds import Number, Rules, Sweep, Table
 from ..grading.kinds.answers import cell
 from ..grading.numeric import close
 from ..grading.student_trace import Example, plain
+from .made import by_name
 
 POINT = (2.0, 5.0)
 
@@ -274,7 +275,6 @@ dual = Exercise(
     answers=("Dual", "sin", "log"),
     drive="lessons.exercises.drive02:carried",
     forbid=(DERIVATIVES,),
-    title="Exercise dual",
     verify=_is_dual,
     where=_where_dual,
     present=_told,
@@ -507,4 +507,13 @@ _ALL: tuple[Exercise, ...] = (
     ),
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "trace": "Your turn · The evaluation trace",
+    "sin": "Exercise 1 · The sine",
+    "mul": "Exercise 2 · The product",
+    "reverse_sweep": "Exercise 3 · The reverse sweep",
+    "div": "Exercise 4 · The quotient",
+    "dual": "Exercise 5 · Dual numbers: forward mode in one class",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

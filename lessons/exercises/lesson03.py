@@ -20,6 +20,7 @@ from ..grading.judge import same
 from ..grading.kinds import Backward, Number, Order
 from ..grading.kinds.answers import cell
 from ..workshop import recorded
+from .made import by_name, told_by
 from .nodes import RULES, Node, derivatives
 
 # Not annotated, because the viewer shows their source to students.
@@ -237,13 +238,13 @@ def _accept(case: Case, got: Any) -> str:
     return same(_second(**case.args), got["derivative"], 1e-9, 1e-9, f"the {what}")
 
 
-GRAPH_RULES = Exercise(
+GRAPH_RULES = told_by(
+    _accept,
     "graph-rules",
     {"value": 1, "first derivative": 1, "second derivative": 2},
     _cases,
     answers=("mul", "exp"),
     drive="lessons.exercises.nodes:derivatives",
-    title="Exercise graph-rules",
     forbid=("derivatives",),
     hints=(
         "`pull` gets a node `g` and gives nodes. Which functions of two nodes do you have that give a node?",
@@ -269,10 +270,8 @@ GRAPH_RULES = Exercise(
         ),
     ),
     present=lambda case: f"the {GROUPS[case.args['times']]} of {case.args['rows']} at x = {case.args['x']}",
-    verify=_accept,
     checked="Compared with the engine's own derivatives of derivatives.",
 )
-GRAPH_RULES.accept(_accept)
 
 
 def _by_rules(case: Case, *, swapped: bool = False, constant: bool = False) -> float:
@@ -290,4 +289,10 @@ def _by_rules(case: Case, *, swapped: bool = False, constant: bool = False) -> f
     return float(derivatives({"mul": mul, "exp": exp}, "mul", **case.args)["derivative"])
 
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS[:2], ORDER, GRADIENTS, PREDICTIONS[2], GRAPH_RULES)}
+TITLES = {
+    "topological_order": "Exercise 1 · The order",
+    "gradients": "Exercise 2 · The gradients",
+    "graph-rules": "Exercise 3 · Rules that leave a graph behind",
+}
+
+EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS[:2], ORDER, GRADIENTS, PREDICTIONS[2], GRAPH_RULES), TITLES)

@@ -18,6 +18,7 @@ import minigrad as mg
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Cost, Number
+from .made import by_name, told_by
 from .students_side import MAPS
 
 DRIVE = "lessons.exercises.students_side:jacobian"
@@ -71,14 +72,13 @@ def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tupl
 
         return Misconception(title, say, of, explains=explains)
 
-    made = Exercise(
+    return told_by(
+        _accept(by, one_for_each),
         name,
         {"values": 2, "one pass each": 1},
         _maps,
         drive=DRIVE,
         forbid=forbid,
-        title=f"Exercise {name}",
-        verify=_accept(by, one_for_each),
         present=lambda case: f"{name}(f, x) with {case.args['f']}, x = {np.array2string(case.args['x'], precision=3)}",
         checked=f"Your matrix is held against the engine's, made {'by rows' if one_for_each == 'column' else 'by columns'}.",
         hints=hints,
@@ -101,8 +101,6 @@ def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tupl
             ),
         ),
     )
-    made.accept(_accept(by, one_for_each))
-    return made
 
 
 WHOLE = ("minigrad.func.jacrev", "minigrad.func.jacfwd", "minigrad.autograd.functional.jacobian")
@@ -176,13 +174,12 @@ def _pass(sizes: list[int]) -> int:
     return sum(a * b for a, b in pairwise(sizes))
 
 
-cost_of_chain = Exercise(
+cost_of_chain = told_by(
+    _is_cost,
     "cost_of_chain",
     {"by columns": 1, "by rows": 1},
     _sizes,
     answers=("cost_by_columns", "cost_by_rows"),
-    title="Exercise cost_of_chain",
-    verify=_is_cost,
     checked="Your numbers are held against what the engine counted while it ran the passes.",
     hints=(
         "First one pass: how many multiplications does a matrix of b rows and a columns times a vector take? Add up over all matrices.",
@@ -211,7 +208,6 @@ cost_of_chain = Exercise(
         ),
     ),
 )
-cost_of_chain.accept(_is_cost)
 
 
 # --------------------------------------------------------------------------------------------------------------- the choice
@@ -243,14 +239,13 @@ def _is_choice(case: Case, got: Any) -> str:
     return "" if got == _fewer_passes(case.call) else f"for `{case.call}` the other mode needs fewer passes."
 
 
-choice = Exercise(
+choice = told_by(
+    _is_choice,
     "choice",
     {"whole Jacobians": 1, "products with a vector": 1},
     _questions,
     answers=tuple(QUESTIONS),
     is_value=True,
-    title="Exercise choice",
-    verify=_is_choice,
     checked="For each question the passes of both modes are counted.",
     hints=(
         "Count the passes of both modes: one for each input that has to move by itself, or one for each result that has to be asked.",
@@ -264,7 +259,6 @@ choice = Exercise(
         ),
     ),
 )
-choice.accept(_is_choice)
 
 
 # ----------------------------------------------------------------------------------------------------------- the predictions
@@ -322,4 +316,12 @@ _ALL: tuple[Exercise, ...] = (
     Cost("fast_adjoints", form="tape", limit_s=12.0, checked="Each graph has about 20,000 operations."),
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "by_columns": "Exercise 1 · By columns",
+    "by_rows": "Exercise 2 · By rows",
+    "choice": "Exercise 3 · Choose",
+    "cost_of_chain": "Exercise 4 · Two formulas",
+    "fast_adjoints": "Exercise 5 · In time",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

@@ -20,6 +20,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Number, Unbroadcast, Vjp
 from ..grading.kinds.rule import Draw, pulled, vjp_by_differences
+from .made import by_name
 
 POINT = np.array([[0.0, 1.0], [-1.0, 0.5]])
 
@@ -171,7 +172,7 @@ PULL_SUM = Exercise(
         Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.", lambda x, axis, g: np.ones_like(x)),
         Misconception.of("no copies", "`g` comes back as it came: it needs the shape of x, a copy for each element.", lambda x, axis, g: g),
         Misconception.of(
-            "derivative by the values", "a sum's derivative is 1, whatever the values are.", lambda x, axis, g: x * _spread(x, axis, g)
+            "derivative by the values", "A sum's derivative is 1, whatever the values are.", lambda x, axis, g: x * _spread(x, axis, g)
         ),
         Misconception.of(
             "mean instead of sum",
@@ -239,16 +240,24 @@ PULL_MATMUL = replace(
         *(m for m in _MATMUL.misconceptions if m.name != "no sum over broadcast axes"),  # nothing is broadcast here
         _products_mistake(
             "matrix product untransposed",
-            "the other operand must be transposed: square matrices hide it, other shapes do not fit.",
+            "the other operand is not transposed: square matrices hide it, other shapes do not fit.",
             lambda a, b, g: (g @ b, a @ g),
         ),
         _products_mistake("order of the factors", "the factors stand in the wrong order.", lambda a, b, g: (b.T @ g, g @ a.T)),
         _products_mistake(
-            "element by element", "`*` multiplies element by element; a matrix product is `@`.", lambda a, b, g: (g * b, g * a)
+            "element by element",
+            "you use `*`, which multiplies element by element; a matrix product is `@`.",
+            lambda a, b, g: (g * b, g * a),
         ),
     ),
 )
 
-EXERCISES: dict[str, Exercise] = {
-    e.name: e for e in (*PREDICTIONS[:2], PULL_EXP, PULL_T, PULL_SUM, PREDICTIONS[2], UNBROADCAST, PULL_MATMUL)
+TITLES = {
+    "pull_exp": "Exercise 1 · The exponential",
+    "pull_t": "Exercise 2 · The transpose",
+    "pull_sum": "Exercise 3 · The sum",
+    "unbroadcast": "Exercise 4 · Back to the operand's shape",
+    "pull_matmul": "Exercise 5 · The matrix product",
 }
+
+EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS[:2], PULL_EXP, PULL_T, PULL_SUM, PREDICTIONS[2], UNBROADCAST, PULL_MATMUL), TITLES)

@@ -17,6 +17,7 @@ from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Jvp, Number, Vjp
 from .drive06 import FUNCTIONS
+from .made import by_name
 
 # Not annotated, because students see them in the notebook like this.
 
@@ -95,7 +96,6 @@ def _about_verdict(case: Case, got: Any) -> str:
     points={"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5, "e": 1},
     is_value=True,
     verify=_about_verdict,
-    title="Exercise 2 · zeros, None or an error",
     hints=(
         "What is the derivative of 2x by y, as mathematics? And of which of the five calls can you say that it answers just that?",
         "`strict=True` asks to be told. `grad` assumes that an input without influence is a slip, unless you say that it may be unused.",
@@ -151,7 +151,6 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
     drive="lessons.exercises.drive06:hessian_times",
     forbid=tuple(f"minigrad.autograd.functional.{name}" for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")),
     verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `hessian_times` returned"),
-    title="Exercise 3 · Hessian times v",
     hints=(
         "The Hessian is the Jacobian of the gradient. So you need the gradient, in such a form that it can be differentiated once more.",
         "The first `grad` gets `create_graph=True`. The second one differentiates its result by x; what does `grad_outputs` do there?",
@@ -241,7 +240,6 @@ PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradien
     drive="lessons.exercises.drive06:own_function",
     forbid=("minigrad.sigmoid", "minigrad.functions.sigmoid", "minigrad.Tensor.sigmoid"),
     verify=lambda case, got: same(_sigmoid_by_differences(**case.args), got, 1e-5, 1e-5, PARTS[case.args["part"]] + " of `Sigmoid`"),
-    title="Exercise 4 · An operation of your own",
     hints=(
         "`forward` computes 1 / (1 + e^(−x)) with `x`, a tensor, and keeps what `backward` will want.",
         "With s for the result, the derivative of the sigmoid is s · (1 − s). So it is the result that is worth keeping.",
@@ -338,7 +336,6 @@ _ALL: tuple[Exercise, ...] = (
         exp_reducer,
         draws=ROWS,
         points={"values": 1, "shapes": 1},
-        title="Exercise 1, first half · exp_reducer backward",
         hints=(
             "g has one number for each row of x, and the result has the shape of x.",
             "The adjoint of row i of x is g[i] times the derivative of each entry: spread g over the columns.",
@@ -350,7 +347,6 @@ _ALL: tuple[Exercise, ...] = (
         exp_reducer,
         draws=ROWS,
         points={"values": 1, "shapes": 1},
-        title="Exercise 1, second half · exp_reducer forward",
         hints=(
             "dx has the shape of x, and the result has one number for each row.",
             "Each entry of x moves its own exponential; the sum of a row moves by the sum of these.",
@@ -405,7 +401,15 @@ _ALL: tuple[Exercise, ...] = (
     sigmoid_function,
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "exp_reducer_vjp": "Exercise 1 · Both products by hand · vjp",
+    "exp_reducer_jvp": "Exercise 1 · Both products by hand · jvp",
+    "verdicts": "Exercise 2 · Zeros, None or an error",
+    "hessian_times": "Exercise 3 · Hessian times v",
+    "sigmoid_function": "Exercise 4 · The sigmoid",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
 
 EXERCISES["exp_reducer_vjp"].misconceptions += (
     Misconception(

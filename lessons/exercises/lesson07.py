@@ -18,6 +18,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, exerc
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from .drive07 import RULES, Scaled
+from .made import by_name
 
 # Not annotated, because students see it in the notebook like this.
 
@@ -76,7 +77,6 @@ def _slip_in_chain(name: str, say: str, pulled: Callable[[list[str], list[np.nda
     drive="lessons.exercises.drive07:chained",
     forbid=(DERIVATIVES,),
     verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `chain` makes"),
-    title="Exercise 1 · K of a chain",
     hints=(
         "Forward, each function gets the result of the one before. What else does each of them return, and who will want it later?",
         "Collect the pullbacks in a list while you go forward. The pullback of the chain goes through this list from its end.",
@@ -217,7 +217,6 @@ def _flags(name: str, say: str, **rows: str) -> Misconception:
     points={row: 0.5 for row in "abcd"} | {"e": 1},
     drive="lessons.exercises.drive07:chosen",
     verify=_choice,
-    title="Exercise 4 · Which gradients?",
     hints=(
         "Three switches: all inputs or only the first (`get_all`), the parameters (`get_by_list`), your own cotangent (`sens_param`).",
         "In row d both inputs and parameters are wanted, so two switches are on.",
@@ -308,7 +307,6 @@ _ALL: tuple[Exercise, ...] = (
         np.log,
         -1.5,
         1.5,
-        title="Exercise 2 · The rule of exp",
         hints=(
             "What is the derivative of e^x? You have it already: it is one of the three arguments.",
             "Multiply it by `dout`.",
@@ -321,7 +319,6 @@ _ALL: tuple[Exercise, ...] = (
         np.arctan,
         -1.2,
         1.2,
-        title="Exercise 3 · The rule of tan",
         hints=(
             "Differentiate sin x / cos x with the quotient rule.",
             "You get (cos² x + sin² x) / cos² x. Divide it out: what is sin² x / cos² x?",
@@ -345,4 +342,11 @@ _ALL: tuple[Exercise, ...] = (
     ),
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "chain": "Exercise 1 · K of a chain",
+    "bprop_exp": "Exercise 2 · The rule of exp",
+    "bprop_tan": "Exercise 3 · The rule of tan",
+    "choices": "Exercise 4 · Choose",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

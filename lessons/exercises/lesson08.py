@@ -18,6 +18,7 @@ from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from ..grading.kinds.rule import jvp_by_differences, pushed
 from .drive08 import FUNCTIONS, MAPS
+from .made import by_name
 
 # Not annotated, because students see them in the notebook like this.
 
@@ -57,7 +58,6 @@ def _told(case: Case, got: Any) -> str:
     points={"linear maps": 1, "other maps": 2},
     drive="lessons.exercises.drive08:linear",
     verify=_told,
-    title="Exercise 1 · Is it linear?",
     hints=(
         "Two things must hold: g(u + w) is g(u) + g(w), and g of a multiple is the multiple of g. Which maps have one and not the other?",
         "Take a negative multiple too, or |v| gets through. And compare with `np.allclose`: the last digits differ by rounding.",
@@ -126,7 +126,6 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
         1e-6,
         "what `jvp_from_vjp` returned",
     ),
-    title="Exercise 2 · jvp out of vjp",
     hints=(
         "Compute y = f(x). The first pass needs a seed of y's shape that you can differentiate by: `mg.ones_like(y).requires_grad_()`.",
         "The first `grad` gives g = Jᵀ v, with `create_graph=True`. The second one differentiates g by v. What is its `grad_outputs`?",
@@ -192,7 +191,6 @@ def _first_backward(case: Case) -> list[str]:
     points={"marks": 2},
     is_value=True,
     verify=_about_marks,
-    title="Exercise 3 · Mark the dangling nodes",
     hints=(
         "Begin at the end: the last node is what you want. Which nodes stand in its formula? And in theirs?",
         "Go up from the last node and tick what is used. What has no tick at the top is dangling; the value of the function keeps its own.",
@@ -257,7 +255,6 @@ def _slip_in_graph(name: str, say: str, wrong: Callable[[dict[str, list[str]], l
     present=lambda case: (
         f"dangling({case.args['operands']}, {case.args['outputs']})" if len(case.args["operands"]) < 30 else "a long chain"
     ),
-    title="Exercise 4 · Find them all",
     hints=(
         "Ask the other way round: which nodes are needed? The outputs are; and whose operands are needed, then?",
         "Collect the needed ones in a set, with a list of those whose operands are still to be looked at.",
@@ -374,4 +371,11 @@ _ALL: tuple[Exercise, ...] = (
     ),
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "looks_linear": "Exercise 1 · Is it linear?",
+    "jvp_from_vjp": "Exercise 2 · jvp out of vjp",
+    "marked": "Exercise 3 · Mark the dangling nodes",
+    "dangling": "Exercise 4 · Find them all",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

@@ -18,6 +18,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Number, Optimiser, Trains, Vjp
 from ..grading.kinds.rule import Draw, pulled, vjp_by_differences
+from .made import by_name
 
 RATE = 0.05
 
@@ -160,7 +161,6 @@ PULL_CROSS_ENTROPY = Exercise(
     "pull_cross_entropy",
     {"one example": 1, "batches": 1, "any adjoint": 1, "large scores": 1},
     _score_cases,
-    title="Exercise pull_cross_entropy",
     forbid=(DERIVATIVES,),
     hints=(
         "For one example the loss is −s_t + ln Σⱼ e^{sⱼ}, with t the right class. Differentiate that by s_t, and by another s_j.",
@@ -181,9 +181,9 @@ PULL_CROSS_ENTROPY = Exercise(
         Misconception.of("sign", "the sign is turned round.", lambda scores, target, g: g * (target - _softmax(scores)) / len(scores)),
         Misconception.of("no target", "the target is missing: subtract it from the softmax.",
                          lambda scores, target, g: g * _softmax(scores) / len(scores)),
-        Misconception.of("mean over all elements", "divide by the number of examples, not of all elements.",
+        Misconception.of("mean over all elements", "Divide by the number of examples, not of all elements.",
                          lambda scores, target, g: g * (_softmax(scores) - target) / scores.size),
-        Misconception.of("the other axis", "the softmax goes over each row, not over each column.",
+        Misconception.of("the other axis", "The softmax goes over each row, not over each column.",
                          lambda scores, target, g: g * (_softmax(scores.T).T - target) / len(scores)),
     ),
 )  # fmt: skip
@@ -261,4 +261,11 @@ TRAIN = Trains(
     ),
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS, SGD, TRAIN, PULL_RELU, PULL_CROSS_ENTROPY)}
+TITLES = {
+    "sgd": "Exercise 1 · The step",
+    "train": "Exercise 2 · Wire it up",
+    "pull_relu": "Exercise 3 · relu",
+    "pull_cross_entropy": "Exercise 4 · Softmax and cross-entropy, in one",
+}
+
+EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS, SGD, TRAIN, PULL_RELU, PULL_CROSS_ENTROPY), TITLES)

@@ -17,10 +17,11 @@ from minigrad.watch import trace_function
 from ..grading.checking import feedback_of, judge_here
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.feedback import Feedback, Line
-from ..grading.judge import as_plain, same
+from ..grading.judge import as_plain
 from ..grading.kinds import Number
 from ..grading.kinds.rule import pulled, tensors
 from ..grading.local import run_cases
+from .made import by_name, equal_to, told_by
 
 nn, F = mg.nn, mg.nn.functional
 
@@ -72,14 +73,13 @@ def _with(**changed: tuple[int, ...]) -> Callable[[Case], Any]:
     return lambda case: {**shapes(), **changed}
 
 
-predicted_shapes = Exercise(
+predicted_shapes = told_by(
+    _right_shapes,
     "shapes",
     dict.fromkeys(GROUPS, 1.0),
     _shape_cases,
     answers=("predicted_shapes",),
     is_value=True,
-    title="Exercise shapes",
-    verify=_right_shapes,
     checked="They are held against what the layers give for two images of zeros.",
     hints=(
         "A convolution's second setting is the number of channels that come out. What do 3 × 3 windows with a border of one do to rows and "
@@ -114,7 +114,6 @@ predicted_shapes = Exercise(
         ),
     ),
 )
-predicted_shapes.accept(_right_shapes)
 
 
 def _check_shapes(table: Any = None, *rest: Any) -> Feedback:
@@ -152,21 +151,16 @@ def _cat_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("branches of different sizes", g=rng.normal(size=(3, 5, 1, 1)), channels=(5,))
 
 
-def _is_apart(case: Case, got: Any) -> str:
-    return same(_apart(**case.args), got, name="what `adjoint_cat` returned")
-
-
 def _sized(g: np.ndarray, channels: Any, start: Callable[[int], int]) -> list[np.ndarray]:
     return [g[:, start(i) : start(i) + n] for i, n in enumerate(channels)]
 
 
-adjoint_cat = Exercise(
+adjoint_cat = equal_to(
+    _apart,
     "adjoint_cat",
     {"two branches": 1, "branches of different sizes": 1},
     _cat_cases,
-    title="Exercise adjoint_cat",
     forbid=(DERIVATIVES,),
-    verify=_is_apart,
     checked="Your parts are held against the engine's.",
     hints=(
         "Which of the channels of the result came from the first branch, and which from the second?",
@@ -204,7 +198,6 @@ adjoint_cat = Exercise(
         ),
     ),
 )
-adjoint_cat.accept(_is_apart)
 
 
 # ------------------------------------------------------------------------------------------------------- backward of max pooling
@@ -239,21 +232,16 @@ def _pool_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("ties", x=rng.integers(0, 3, size=(4, 6)).astype(float), g=rng.uniform(1, 2, size=(2, 3)))
 
 
-def _is_unpooled(case: Case, got: Any) -> str:
-    return same(_unpooled(**case.args), got, name="what `adjoint_max_pool` returned")
-
-
 def _last_winner(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     return _unpooled(x[::-1, ::-1], g[::-1, ::-1])[::-1, ::-1]
 
 
-adjoint_max_pool = Exercise(
+adjoint_max_pool = equal_to(
+    _unpooled,
     "adjoint_max_pool",
     {"no ties": 2, "ties": 1},
     _pool_cases,
-    title="Exercise adjoint_max_pool",
     forbid=(DERIVATIVES,),
-    verify=_is_unpooled,
     checked="Your array is held against the engine's.",
     hints=(
         "In each window, which of the four numbers made it into the result? What does the result do if one of the others moves a little?",
@@ -274,7 +262,7 @@ adjoint_max_pool = Exercise(
             "where several are equal you gave g to each of them; then more comes back than was sent. The first one gets it.",
             lambda x, g: _spread(g) * (x == _spread(_pooled(x))),
         ),
-        Misconception.of("the last of several", "where several are equal the first in reading order gets it, not the last.", _last_winner),
+        Misconception.of("the last of several", "Where several are equal the first in reading order gets it, not the last.", _last_winner),
         Misconception.of(
             "one winner for all",
             "you looked for the largest number of the whole array; each window has a winner of its own.",
@@ -283,7 +271,6 @@ adjoint_max_pool = Exercise(
         Misconception.of("sign", "the sign is turned round.", lambda x, g: -_unpooled(x, g)),
     ),
 )
-adjoint_max_pool.accept(_is_unpooled)
 
 
 # ---------------------------------------------------------------------------------------------------- backward of a batch's mean
@@ -305,17 +292,12 @@ def _mean_cases(rng: np.random.Generator) -> Iterator[Case]:
         yield Case("several columns", g=rng.normal(size=shape))
 
 
-def _is_from_centred(case: Case, got: Any) -> str:
-    return same(_from_centred(**case.args), got, name="what `adjoint_centred` returned")
-
-
-adjoint_centred = Exercise(
+adjoint_centred = equal_to(
+    _from_centred,
     "adjoint_centred",
     {"one column": 1, "several columns": 1},
     _mean_cases,
-    title="Exercise adjoint_centred",
     forbid=(DERIVATIVES,),
-    verify=_is_from_centred,
     checked="Your array is held against the engine's.",
     hints=(
         "Each x influences its own y directly, with the factor 1; and through the mean it influences every y of its column. How strongly?",
@@ -324,19 +306,18 @@ adjoint_centred = Exercise(
     ),
     misconceptions=(
         Misconception.of("the mean as a constant", "you treat the mean as a constant; but it is made of the x.", lambda g: g),
-        Misconception.of("the sum", "the sum of all g is to be divided by their number: the mean moves by 1/N.", lambda g: g - g.sum(0)),
+        Misconception.of("the sum", "The sum of all g is to be divided by their number: the mean moves by 1/N.", lambda g: g - g.sum(0)),
         Misconception.of("one mean for all", "you took the mean of the whole array; each column has its own.", lambda g: g - g.mean()),
         Misconception.of("wrong axis", "you took the mean of each row. The batch is axis 0.", lambda g: g - g.mean(1, keepdims=True)),
-        Misconception.of("sign", "the way through the mean has a minus: a larger mean makes every y smaller.", lambda g: g + g.mean(0)),
+        Misconception.of("sign", "The way through the mean has a minus: a larger mean makes every y smaller.", lambda g: g + g.mean(0)),
         Misconception.of(
             "only through the mean", "the direct way from x to its own y is missing.", lambda g: np.broadcast_to(-g.mean(0), g.shape)
         ),
         Misconception.of(
-            "factor", "the mean moves by 1/N when one x does: divide by N, and leave the direct way whole.", lambda g: g * (1 - 1 / len(g))
+            "factor", "The mean moves by 1/N when one x does: divide by N, and leave the direct way whole.", lambda g: g * (1 - 1 / len(g))
         ),
     ),
 )
-adjoint_centred.accept(_is_from_centred)
 
 
 # --------------------------------------------------------------------------------------------------------------- predictions
@@ -471,4 +452,11 @@ _ALL: tuple[Exercise, ...] = (
     ),
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "shapes": "Exercise 1 · Predict the shapes",
+    "adjoint_cat": "Exercise 2 · What cat sends back",
+    "adjoint_max_pool": "Exercise 3 · What max pooling sends back",
+    "adjoint_centred": "Exercise 4 · Through the mean",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

@@ -29,6 +29,7 @@ from ..grading.feedback import Feedback, Line
 from ..grading.judge import same
 from ..grading.kinds import Number, Optimiser
 from ..workshop import recorded
+from .made import by_name, equal_to, told_by
 
 SIZES = (2, 25, 25, 25, 2)
 WEIGHTS = sum(a * b for a, b in pairwise(SIZES))
@@ -107,17 +108,16 @@ def _middle_and_spread(curves: np.ndarray) -> list[np.ndarray]:
     return [np.median(curves, axis=0), np.std(curves, axis=0)]
 
 
-BANDS = Exercise(
+BANDS = equal_to(
+    _middle_and_spread,
     "bands",
     {"one curve each": 1, "many curves": 1, "an outlier": 1},
     _curves,
-    title="Exercise bands",
     hints=(
         "`curves[s, e]` is seed s at epoch e. You want one number for each epoch: which axis goes away?",
         "`np.median(curves, axis=…)` and `np.std(curves, axis=…)`.",
         "The seeds are axis 0. Return the pair (median, std).",
     ),
-    verify=lambda case, got: same(_middle_and_spread(**case.args), got, name="what `bands` returned"),
     checked="Compared with NumPy.",
     misconceptions=(
         Misconception.of("mean instead of median", "you take the mean; the median does not feel a single bad run.",
@@ -130,12 +130,12 @@ BANDS = Exercise(
                          lambda curves: [np.median(curves), curves.std()]),
     ),
 )  # fmt: skip
-BANDS.answer(_middle_and_spread)
 
 # ---------------------------------------------------------------------------------------------------------- early stopping
 
 
-def _stopped(losses: list[float], patience: int) -> int:
+def _search(losses: list[float], patience: int) -> tuple[int, int]:
+    """The best epoch that early stopping sees, and the epoch at which it ends."""
     best, waited = 0, 0
     for epoch, loss in enumerate(losses):
         if epoch == 0 or loss < losses[best]:
@@ -143,21 +143,17 @@ def _stopped(losses: list[float], patience: int) -> int:
         else:
             waited += 1
             if waited == patience:
-                break
-    return best
+                return best, epoch
+    return best, len(losses) - 1
+
+
+def _stopped(losses: list[float], patience: int) -> int:
+    return _search(losses, patience)[0]
 
 
 def _when_stopped(losses: list[float], patience: int) -> int:
     """The epoch at which the search ends, in the place of the best one."""
-    best, waited = 0, 0
-    for epoch, loss in enumerate(losses):
-        if epoch == 0 or loss < losses[best]:
-            best, waited = epoch, 0
-        else:
-            waited += 1
-            if waited == patience:
-                return epoch
-    return len(losses) - 1
+    return _search(losses, patience)[1]
 
 
 def _never_reset(losses: list[float], patience: int) -> int:
@@ -197,28 +193,26 @@ def _loss_curves(rng: np.random.Generator) -> Iterator[Case]:
         yield Case("random curves", losses=losses, patience=int(rng.integers(1, 5)))
 
 
-EARLY_STOP = Exercise(
+EARLY_STOP = equal_to(
+    _stopped,
     "early_stop",
     {"falling": 1, "patience": 1, "ties": 1, "random curves": 1},
     _loss_curves,
-    title="Exercise early_stop",
     hints=(
         "Keep two things while you go through the losses: where the best one was, and for how many epochs there was no better one.",
         "A loss that is better than the best so far: remember it and start counting anew. Else count one more.",
         "When the count reaches `patience`, leave the loop. Return the index of the best, not the place where you stopped.",
     ),
-    verify=lambda case, got: same(_stopped(**case.args), got, name="what `early_stop` returned"),
     checked="Compared with a loop of our own.",
     misconceptions=(
         Misconception.of("no patience", "you return the smallest loss of all; the training has stopped before it is reached.",
                          lambda losses, patience: int(np.argmin(losses))),
         Misconception.of("where it stopped", "you return the epoch at which it stops; the best one came before it.", _when_stopped),
-        Misconception.of("never begins anew", "the count must start again at 0 when a better loss is found.", _never_reset),
+        Misconception.of("never begins anew", "The count must start again at 0 when a better loss is found.", _never_reset),
         Misconception.of("neighbours", "you compare with the epoch before; compare with the best so far.", _rises),
         Misconception.of("one too many", "you wait one epoch too long.", lambda losses, patience: _stopped(losses, patience + 1)),
     ),
 )  # fmt: skip
-EARLY_STOP.answer(_stopped)
 
 ADAM = Optimiser(
     "adam",
@@ -364,15 +358,14 @@ def _in_steps(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
     return Misconception(name, say, lambda case: wrong(**case.args) if case.call == "own_step" else None)
 
 
-OWN_STEP = Exercise(
+OWN_STEP = told_by(
+    _is_trained,
     "own_step",
     {"the gradients": 2, "some epochs": 1, "the network 2-25-25-25-2": 2},
     _networks,
     answers=("loss_and_gradients", "own_step"),
     drive="lessons.exercises.drive11:by_own_engine",
-    title="Exercise own_step",
     forbid=(DERIVATIVES, "minigrad.optim"),
-    verify=_is_trained,
     checked="Losses, gradients and trained parameters are held against those of minigrad, from the same first numbers.",
     present=lambda case: (
         f"{case.call}, with {len(case.args['values']) // 2} layer(s), {len(case.args['x'])} point(s)"
@@ -389,13 +382,12 @@ OWN_STEP = Exercise(
         _in_gradients("relu on the scores", "there is a relu after the last layer too; scores may be negative.", last=mg.relu),
         _in_steps("gradient descent", "you take the step of plain gradient descent; here it is `adam`'s.",
                   lambda **a: _trained(**a, make=lambda p: mg.optim.SGD(p, lr=0.05))),
-        _in_steps("no memory", "Adam forgets between the epochs: give it the dictionaries from `states`, not new ones.", _forgetful),
+        _in_steps("no memory", "`adam` forgets between the epochs: give it the dictionaries from `states`, not new ones.", _forgetful),
         _in_steps("no step", "the values come back as they were: return what `adam` returns.", _standing),
         _in_steps("loss after the step", "you return the loss after the step; the loss of this epoch is the one before it.", _late),
         _in_steps("uphill", "the step goes uphill.", lambda **a: _trained(**a, make=lambda p: mg.optim.Adam(p, lr=-RATE))),
     ),
 )  # fmt: skip
-OWN_STEP.accept(_is_trained)
 
 
 def _check_own_step(*answers: Any) -> Feedback:
@@ -427,4 +419,11 @@ def _show_on_trace(written: dict[str, Any], feedback: Feedback) -> None:
 
 OWN_STEP.notebook = _check_own_step
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in (*PREDICTIONS, BANDS, EARLY_STOP, ADAM, OWN_STEP)}
+TITLES = {
+    "bands": "Exercise 1 · Bands",
+    "early_stop": "Exercise 2 · Stop in time",
+    "adam": "Exercise 3 · Adam",
+    "own_step": "Exercise 4 · The gradients and an epoch, by your engine",
+}
+
+EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS, BANDS, EARLY_STOP, ADAM, OWN_STEP), TITLES)

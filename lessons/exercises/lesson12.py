@@ -17,6 +17,7 @@ from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from .drive12 import Stage, plain
+from .made import by_name
 
 # Not annotated, because students see them in the notebook like this.
 
@@ -71,7 +72,6 @@ def _about_kept(case: Case, got: Any) -> str:
     points={"operations": 3},
     is_value=True,
     verify=_about_kept,
-    title="Exercise 1 · What does each operation keep?",
     hints=(
         "Write down the derivative of each operation. What occurs in it: x, or the result y, or neither?",
         "Some derivatives can be written with y alone: that of e^x is y itself, that of √x is 1 / (2y). Then x need not be kept.",
@@ -168,7 +168,6 @@ def _about_fate(case: Case, got: Any) -> str:
     points={row: 0.4 for row in "abcde"},
     is_value=True,
     verify=_about_fate,
-    title="Exercise 2 · Overwritten",
     hints=(
         "Exercise 1 again: what does the rule of the operation read? And is it this that is overwritten?",
         "exp and tanh keep their result, sin its input, a product both operands, a sum nothing.",
@@ -220,11 +219,14 @@ def kept_at_most(n: int, k: int) -> int:
     return most
 
 
+def _is_most(case: Case, got: Any) -> str:
+    return same(kept_at_most(**case.args), _whole(got), 1e-9, 1e-9, "what `most_kept` returned")
+
+
 @exercise(
     "most_kept",
     points={"one piece": 1, "several": 2},
-    verify=lambda case, got: same(kept_at_most(**case.args), _whole(got), 1e-9, 1e-9, "what `most_kept` returned"),
-    title="Exercise 3 · How much is kept?",
+    verify=_is_most,
     hints=(
         "Take 16 stages in 4 pieces. At which moment is most kept: which inputs of pieces, and which values inside a piece?",
         "Inside the piece that is gone through backward: n / k values. Of every other piece: the value it starts from.",
@@ -260,7 +262,7 @@ def most_kept(rng: np.random.Generator) -> Iterator[Case]:
 
 
 most_kept.answer(lambda n, k: kept_at_most(n, k))
-most_kept.accept(lambda case, got: same(kept_at_most(**case.args), _whole(got), 1e-9, 1e-9, "what `most_kept` returned"))
+most_kept.accept(_is_most)
 
 
 def _whole(got: Any) -> Any:
@@ -287,7 +289,6 @@ def _about_segments(case: Case, got: Any) -> str:
     "best_segments",
     points={"square numbers": 1, "others": 2},
     verify=_about_segments,
-    title="Exercise 4 · How many pieces?",
     hints=(
         "Few pieces are long; many pieces have many inputs. Try all numbers of pieces that divide n.",
         "Use what you found in exercise 3: which k makes `most_kept(n, k)` smallest?",
@@ -355,7 +356,6 @@ def _about_run(case: Case, got: Any) -> str:
     drive="lessons.exercises.drive12:frugal",
     verify=_about_run,
     present=lambda case: f"frugal({case.args['n']} stages, x)",
-    title="Exercise 5 · A frugal chain",
     hints=(
         "`mg.checkpoint_sequential(stages, segments, x)` runs the stages, cut into so many pieces.",
         "Exercise 4 says how many pieces are best: about as many as each piece has stages.",
@@ -444,4 +444,12 @@ def _bytes_kept() -> list[int]:
     return [int(np.prod(node["shape"])) * np.dtype(node["dtype"]).itemsize for node in trace["nodes"] if node["id"] in kept]
 
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "kept": "Exercise 1 · What does each operation keep?",
+    "fates": "Exercise 2 · Overwritten",
+    "most_kept": "Exercise 3 · How much is kept?",
+    "best_segments": "Exercise 4 · How many pieces?",
+    "frugal": "Exercise 5 · A frugal chain",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

@@ -16,6 +16,7 @@ from minigrad.watch import trace_function
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Number
+from .made import by_name
 
 DRIVE = "lessons.exercises.students_side:own_operation"
 
@@ -204,7 +205,7 @@ norm = _own(
         Misconception.of("the square", "that is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
         Misconception.of(
             "passes g on",
-            "at the zero vector nothing should come back: the slope is 0 there.",
+            "At the zero vector nothing should come back: the slope is 0 there.",
             _norm_but(lambda x, g, y: g * x / y if y else g + 0 * x),
         ),
     ),
@@ -244,7 +245,7 @@ hypotenuse = _own(
     misconceptions=(
         Misconception.of(
             "a pair",
-            "a tangent of the result is one number, the sum of both influences.",
+            "A tangent of the result is one number, the sum of both influences.",
             lambda what, inputs, seeds: [inputs[0] * seeds[0] / np.hypot(*inputs), inputs[1] * seeds[1] / np.hypot(*inputs)],
         ),
         Misconception.of(
@@ -302,7 +303,7 @@ cube = _own(
         ),
         Misconception.of("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),
         Misconception.of(
-            "power", "the power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)
+            "power", "The power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)
         ),
     ),
 )
@@ -374,4 +375,11 @@ _ALL: tuple[Exercise, ...] = (
 )
 
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "Softplus": "Exercise 1 · Softplus",
+    "Norm": "Exercise 2 · The length, and its hole",
+    "Hypotenuse": "Exercise 3 · Derive the JVP",
+    "Cube": "Exercise 4 · Once more",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

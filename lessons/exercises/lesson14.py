@@ -17,6 +17,7 @@ import minigrad as mg
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same, shown
 from ..grading.kinds import Number, Vjp
+from .made import by_name, told_by
 
 # --------------------------------------------------------------------------------------------------------- a colleague's rules
 
@@ -56,7 +57,7 @@ def _names(case: Case, got: Any) -> str:
     if unknown := [name for name in got if name not in COLLEAGUES]:
         return f"there is no operation {unknown[0][:30]!r}; there are {', '.join(COLLEAGUES)}."
     if extra := set(got) - _wrong():
-        return f"{min(extra)} passes gradcheck wherever its derivative exists."
+        return f"`{min(extra)}` passes gradcheck wherever its derivative exists."
     if _wrong() - set(got):
         return "one more of them is wrong, at points that you have not tried."
     return ""
@@ -66,14 +67,13 @@ def _one_case(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("names")
 
 
-wrong_rules = Exercise(
+wrong_rules = told_by(
+    _names,
     "wrong-rules",
     {"names": 2},
     _one_case,
     answers=("wrong_rules",),
     is_value=True,
-    title="Exercise wrong-rules",
-    verify=_names,
     checked="gradcheck was asked at positive and at negative points.",
     hints=(
         "A check says something about the points that it was made at, and nothing about others.",
@@ -82,16 +82,14 @@ wrong_rules = Exercise(
     ),
     misconceptions=(
         Misconception("positive points only", "you tried positive points only.", lambda case: ["swish"]),
-        Misconception("all of them", "one of the three is right.", lambda case: list(COLLEAGUES)),
-        Misconception("none", "look at what gradcheck says: it raises an error where a rule is wrong.", lambda case: []),
+        Misconception("all of them", "One of the three is right.", lambda case: list(COLLEAGUES)),
+        Misconception("none", "Look at what gradcheck says: it raises an error where a rule is wrong.", lambda case: []),
     ),
 )
-wrong_rules.accept(_names)
 
 _swish = Vjp(
     "adjoint_swish",
     lambda x: x * mg.sigmoid(x),
-    title="Exercise adjoint_swish",
     hints=(
         "swish is a product of x and sigmoid(x), and x occurs in both factors. What does the product rule say?",
         "The derivative of the sigmoid s(x) = 1/(1 + exp(−x)) is s · (1 − s).",
@@ -142,19 +140,16 @@ def Mended(name: str, groups: dict[str, Callable[..., Any]], reference: Callable
                 return said
         return ""
 
-    made = Exercise(
+    return told_by(
+        accept,
         name,
         dict.fromkeys(groups, 1.0),
         cases,
         drive="lessons.exercises.drive14:value_and_gradient",
-        title=f"Exercise {name}",
-        verify=accept,
         checked="Your function is called, and then differentiated by the engine.",
         present=lambda case: f"{name}(mg.tensor({shown(case.args['x'])}))",
         **options,
     )
-    made.accept(accept)
-    return made
 
 
 def by_engine(f: Callable[..., Any]) -> Callable[[np.ndarray], tuple[Any, Any]]:
@@ -332,12 +327,11 @@ def _most(rows: Any, key: Callable[[Any], float], whole: Callable[[Any], float])
     return row[0], key(row) / sum(whole(r) for r in rows)
 
 
-busiest = Exercise(
+busiest = told_by(
+    _is_busiest,
     "busiest",
     {"small": 1, "with a region": 2},
     _profiles,
-    title="Exercise busiest",
-    verify=_is_busiest,
     checked="The rows are made up for the check; in the lesson you use it on a profile of your own.",
     hints=(
         "A region's total holds the time of everything inside it. Which column counts every microsecond once?",
@@ -347,15 +341,14 @@ busiest = Exercise(
     misconceptions=(
         _misread("total time", "you went by the total; a region's total is that of everything inside it.",
                  lambda r: _most(r, lambda x: x[3], lambda x: x[3])),
-        _misread("total as the whole", "the share is of the sum of own times; the totals count nested time twice.",
+        _misread("total as the whole", "The share is of the sum of own times; the totals count nested time twice.",
                  lambda r: (_busiest(r)[0], max(x[2] for x in r) / sum(x[3] for x in r))),
-        _misread("most calls", "many calls are not much time.", lambda r: _most(r, lambda x: x[1], lambda x: x[1])),
+        _misread("most calls", "Many calls are not much time.", lambda r: _most(r, lambda x: x[1], lambda x: x[1])),
         _misread("time per call", "you went by the time of one call; a cheap operation that is called often can cost more.",
                  lambda r: _most(r, lambda x: x[2] / x[1], lambda x: x[2])),
-        _misread("percent", "the share is a number from 0 to 1, not percent.", lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
+        _misread("percent", "The share is a number from 0 to 1, not percent.", lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
     ),
 )  # fmt: skip
-busiest.accept(_is_busiest)
 
 
 # --------------------------------------------------------------------------------------------------------------- predictions
@@ -415,4 +408,13 @@ _ALL: tuple[Exercise, ...] = (
     busiest,
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "wrong-rules": "Exercise 1 · Which rules are wrong?",
+    "adjoint_swish": "Exercise 2 · Mend one",
+    "raised_exp": "Exercise 3 · Mend it",
+    "length": "Exercise 4 · A careful length",
+    "skew": "Exercise 5 · Mend the colleague's function",
+    "busiest": "Exercise 6 · Read a profile",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

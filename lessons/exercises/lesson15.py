@@ -15,6 +15,7 @@ import numpy as np
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same, shown
 from ..grading.kinds import Number
+from .made import by_name, equal_to, told_by
 
 # -------------------------------------------------------------------------------------------------------------- every device
 
@@ -55,13 +56,12 @@ def _result(where: str = "pretend:0", back: int = 0, factor: float = 1.0, turned
     return of
 
 
-weighted = Exercise(
+weighted = told_by(
+    _runs,
     "weighted",
     {"values": 1, "on another device": 2},
     _tables,
     drive="lessons.exercises.drive15:on_both",
-    title="Exercise weighted",
-    verify=_runs,
     checked="Your function is called with a tensor on the CPU and with one on the pretend device, and differentiated.",
     present=lambda case: f"weighted(mg.tensor({shown(case.args['x'])}))",
     hints=(
@@ -74,10 +74,9 @@ weighted = Exercise(
             "moves everything to the CPU", "you moved x to the CPU. Move what you made yourself to x instead.", _result("cpu", 1)
         ),
         Misconception.of("there and back", "you computed on the CPU and moved the result: x travels twice for nothing.", _result(back=1)),
-        Misconception.of("a factor", "the first row is to be divided by 1.", _result(factor=0.5)),
+        Misconception.of("a factor", "The first row is to be divided by 1.", _result(factor=0.5)),
     ),
 )
-weighted.accept(_runs)
 
 
 # -------------------------------------------------------------------------------------------------------------------- bytes
@@ -98,26 +97,23 @@ def _trainings(rng: np.random.Generator) -> Iterator[Case]:
             )
 
 
-def _travelled(shape: Any, itemsize: int, parameters: int, steps: int, stays: bool) -> int:
+def _travelled(shape: Any, itemsize: int, parameters: int, steps: int, stays: bool) -> float:
     """The bytes of a training, message by message."""
     model = parameters * itemsize
     sent = [model, model] if stays else []
     for _ in range(steps):
         sent += [math.prod(shape) * itemsize, itemsize]
         sent += [] if stays else [model, model]
-    return sum(sent)
+    return float(sum(sent))
 
 
-def _is_travelled(case: Case, got: Any) -> str:
-    return same(float(_travelled(**case.args)), got, 1e-12, 0.5, "what `bytes_moved` returned")
-
-
-bytes_moved = Exercise(
+bytes_moved = equal_to(
+    _travelled,
     "bytes_moved",
     {"the model stays": 2, "the model travels": 1},
     _trainings,
-    title="Exercise bytes_moved",
-    verify=_is_travelled,
+    rtol=1e-12,
+    atol=0.5,
     checked="The messages of each training are counted one by one.",
     hints=(
         "Write down the messages of one step: what goes there, what comes back? And which are sent once only?",
@@ -127,19 +123,18 @@ bytes_moved = Exercise(
     misconceptions=(
         Misconception.of("numbers for bytes", "you counted numbers; each of them has itemsize bytes.",
                          lambda itemsize, **a: _travelled(itemsize=1, **a)),
-        Misconception.of("the loss forgotten", "one number comes back in each step: the loss.",
+        Misconception.of("the loss forgotten", "One number comes back in each step: the loss.",
                          lambda **a: _travelled(**a) - a["steps"] * a["itemsize"]),
-        Misconception.of("the way back forgotten", "the parameters (or their gradients) also come back.",
+        Misconception.of("the way back forgotten", "The parameters (or their gradients) also come back.",
                          lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"] * (1 if a["stays"] else a["steps"])),
-        Misconception.of("always travelling", "a model that stays is moved once, not in each step.",
+        Misconception.of("always travelling", "A model that stays is moved once, not in each step.",
                          lambda stays, **a: _travelled(stays=False, **a)),
-        Misconception.of("one batch only", "each step moves a batch of its own.",
+        Misconception.of("one batch only", "Each step moves a batch of its own.",
                          lambda **a: _travelled(**a) - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
-        Misconception.of("sum of the shape", "the number of elements is the product of the shape, not its sum.",
+        Misconception.of("sum of the shape", "The number of elements is the product of the shape, not its sum.",
                          lambda shape, **a: _travelled(shape=(sum(shape),), **a)),
     ),
 )  # fmt: skip
-bytes_moved.accept(_is_travelled)
 
 
 # ----------------------------------------------------------------------------------------------------------- when a move pays
@@ -200,13 +195,12 @@ def _adds(cpu: float, gpu: float, link: float, each: float = 12.0) -> bool:
     return 1 / cpu > 1 / gpu + each / link
 
 
-pays = Exercise(
+pays = told_by(
+    _pays,
     "pays",
     {"matrix product": 2, "element by element": 1},
     _machines,
     answers=("smallest_size", "elementwise_pays"),
-    title="Exercise pays",
-    verify=_pays,
     present=lambda case: f"{case.call}({_shown(case)})",
     checked="At your size the two ways must take equally long.",
     hints=(
@@ -215,19 +209,18 @@ pays = Exercise(
         "Divide the first equation by 2n²: n · (1/cpu − 1/gpu) = 6/link.",
     ),
     misconceptions=(
-        Misconception("two arrays", "the result has to come back as well: three arrays travel.",
+        Misconception("two arrays", "The result has to come back as well: three arrays travel.",
                       _by_call(lambda **a: _size(**a, factor=4.0), lambda **a: _adds(**a))),
-        Misconception("numbers for bytes", "a float32 has four bytes.",
+        Misconception("numbers for bytes", "A float32 has four bytes.",
                       _by_call(lambda **a: _size(**a, factor=1.5), lambda **a: _adds(**a))),
-        Misconception("n³ for 2n³", "a product of n × n matrices takes n³ multiplications and as many additions.",
+        Misconception("n³ for 2n³", "A product of n × n matrices takes n³ multiplications and as many additions.",
                       _by_call(lambda **a: _size(**a, factor=12.0), lambda **a: _adds(**a))),
-        Misconception("the device's own time", "the device needs time for the work, too: 1/gpu is missing.",
+        Misconception("the device's own time", "The device needs time for the work, too: 1/gpu is missing.",
                       _by_call(lambda cpu, gpu, link: 6 * cpu / link, lambda **a: _adds(**a))),
-        Misconception("a fast device always pays", "for additions the way may cost more than the work, however fast the device is.",
+        Misconception("a fast device always pays", "For additions the way may cost more than the work, however fast the device is.",
                       _by_call(lambda **a: _size(**a), lambda cpu, gpu, link: gpu > cpu)),
     ),
 )  # fmt: skip
-pays.accept(_pays)
 
 
 # ------------------------------------------------------------------------------------------------------------------- the queue
@@ -252,16 +245,13 @@ def _ends(count: int, launch: float, run: float, wait_each: bool) -> float:
     return device
 
 
-def _is_end(case: Case, got: Any) -> str:
-    return same(_ends(**case.args), got, 1e-9, 1e-9, "what `finished` returned")
-
-
-finished = Exercise(
+finished = equal_to(
+    _ends,
     "finished",
     {"wait at the end": 2, "wait in each step": 1},
     _queues,
-    title="Exercise finished",
-    verify=_is_end,
+    rtol=1e-9,
+    atol=1e-9,
     checked="The queue is played through job by job.",
     hints=(
         "Draw two lines, the host's and the device's, and put in three jobs. Who waits for whom if run is longer? And if launch is?",
@@ -269,19 +259,18 @@ finished = Exercise(
         "Without waiting: run · count + launch if run is longer, launch · count + run if launch is.",
     ),
     misconceptions=(
-        Misconception.of("the launches only", "that is when the host has handed over the last job; the device is not done then.",
+        Misconception.of("the launches only", "That is when the host has handed over the last job; the device is not done then.",
                          lambda count, launch, run, wait_each: count * launch),
-        Misconception.of("nothing overlaps", "without waiting the host hands over the next job while the device works.",
+        Misconception.of("nothing overlaps", "Without waiting the host hands over the next job while the device works.",
                          lambda count, launch, run, wait_each: count * (launch + run)),
-        Misconception.of("the device only", "the first job has to be handed over before the device can begin.",
+        Misconception.of("the device only", "The first job has to be handed over before the device can begin.",
                          lambda count, launch, run, wait_each: count * run),
-        Misconception.of("the device is always slower", "where handing over takes longer than the job, the device waits for the host.",
+        Misconception.of("the device is always slower", "Where handing over takes longer than the job, the device waits for the host.",
                          lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
-        Misconception.of("the pace alone", "the pace is right, but before the first job (or after the last) the other one counts once.",
+        Misconception.of("the pace alone", "The pace is right, but before the first job (or after the last) the other one counts once.",
                          lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
     ),
 )  # fmt: skip
-finished.accept(_is_end)
 
 
 # --------------------------------------------------------------------------------------------------------------- predictions
@@ -322,4 +311,11 @@ _ALL: tuple[Exercise, ...] = (
     finished,
 )
 
-EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
+TITLES = {
+    "weighted": "Exercise 1 · Wherever it is",
+    "bytes_moved": "Exercise 2 · Count them yourself",
+    "pays": "Exercise 3 · The size from which on it pays",
+    "finished": "Exercise 4 · When is it finished?",
+}
+
+EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)

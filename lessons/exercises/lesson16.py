@@ -18,6 +18,7 @@ from viz.adapters import Writer
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import as_plain, same
 from . import zoo
+from .made import told_by
 
 Graph = dict[str, Any]
 
@@ -70,10 +71,10 @@ def trace_of(engine: zoo.Engine, title: str) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------------------------- diagnoses
 
 BUGS = {
-    "accumulate": ("fan-out", "at a node that is used twice, the second part takes the place of the first instead of being added"),
+    "accumulate": ("fan-out", "at a node that is used twice, the second part takes the place of the first"),
     "order": ("order", "a node passes its gradient on before all parts of it have arrived"),
     "start": ("stale", "gradients of an earlier pass are still there and are added to"),
-    "pull_add": ("broadcast", "an operand that was stretched gets a gradient of the stretched shape, not summed back"),
+    "pull_add": ("broadcast", "an operand that was stretched gets a gradient of the stretched shape"),
     "pull_mul": ("operand", "in a product each operand is given the other one's gradient"),
     "pull_sub": ("sign", "in a difference the second operand's part lacks its minus"),
 }
@@ -107,14 +108,14 @@ def Diagnosis(letter: str) -> Exercise:
             return f"write one of the names as a text: {', '.join(map(repr, NAMES))}."
         return "" if got == right else f"{got!r} it is not: {_why_not(_part(letter), got)}"
 
-    made = Exercise(
+    return told_by(
+        accept,
         f"bug-{letter}",
         {"diagnosis": 1},
         cases,
         answers=(f"bug_{letter}",),
         is_value=True,
         title=f"Diagnosis of engine {letter}",
-        verify=accept,
         checked="Whatever is wrong with an engine is wrong in one of its parts; the others are sound.",
         hints=(
             "Compare the adjoints with the right ones, from the output backward. Which is the first that differs?",
@@ -127,8 +128,6 @@ def Diagnosis(letter: str) -> Exercise:
             if name != right
         ),
     )
-    made.accept(accept)
-    return made
 
 
 def _why_not(part: str, guess: str) -> str:
@@ -208,7 +207,8 @@ def Mend(letter: str) -> Exercise:
         said = next((p for n in right if (p := same(right[n], got[n], name=f"the gradient by {n}"))), "")
         return f"with your `{name}` in the engine, {said}" if said else ""
 
-    made = Exercise(
+    return told_by(
+        accept,
         f"mend-{letter}",
         {"the function of the zoo": 1, "other functions": 1},
         _graphs,
@@ -216,14 +216,11 @@ def Mend(letter: str) -> Exercise:
         drive="lessons.exercises.zoo:gradients",
         title=f"Mending engine {letter}",
         forbid=(DERIVATIVES,),
-        verify=accept,
         checked="Your part is put into the engine, and its gradients after two passes are held against minigrad's.",
         present=lambda case: f"two passes over {[(name, op, operands) for name, op, operands in case.args['rows']]}",
         hints=MENDS[part],
         misconceptions=(Misconception("unchanged", "this is the broken part as it was.", _broken(letter)),),
     )
-    made.accept(accept)
-    return made
 
 
 def _broken(letter: str) -> Callable[[Case], Any]:

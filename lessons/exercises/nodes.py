@@ -57,7 +57,7 @@ def gradients(answers, call, before, inputs, rows):
     if found is None:
         return None
     if not isinstance(found, list | tuple) or len(found) != len(nodes):
-        got = f"one of length {len(found)}" if isinstance(found, list | tuple) else f"a {type(found).__name__}"
+        got = f"one of length {len(found)}" if isinstance(found, list | tuple) else f"something of the type {type(found).__name__}"
         raise ValueError(f"it should return a list with one gradient for each of the {len(nodes)} wanted nodes, but returned {got}")
     return dict(zip(nodes, found, strict=True))
 

@@ -51,16 +51,16 @@ ODD = {
     "ellipsis": (lambda a, da: ..., "○ tangent rule: Not finished"),
     "none": (lambda a, da: None, "○ tangent rule: Not finished"),
     "not implemented": (raises(NotImplementedError()), "○ tangent rule: Not finished"),
-    "text": (lambda a, da: "1.0", "returned a str ('1.0'); it should be a plain number"),
-    "complex": (lambda a, da: 1j, "returned a complex"),
-    "true": (lambda a, da: True, "returned a bool"),
-    "pair": (lambda a, da: (1.0, 2.0), "returned a tuple"),
+    "text": (lambda a, da: "1.0", "returned the text '1.0'; it should be a plain number (leave out the quotes)"),
+    "complex": (lambda a, da: 1j, "returned the complex number 1j"),
+    "true": (lambda a, da: True, "returned the truth value True"),
+    "pair": (lambda a, da: (1.0, 2.0), "returned the tuple (1, 2)"),
     "array": (lambda a, da: __import__("numpy").array(1.0), "take `.item()` of it"),
-    "tensor": (lambda a, da: __import__("minigrad").tensor(1.0), "returned a Tensor"),
+    "tensor": (lambda a, da: __import__("minigrad").tensor(1.0), "returned a tensor of shape ()"),
     "huge integer": (lambda a, da: 10**400, "does not become a float (OverflowError)"),
-    "liar": (lambda a, da: Lying(), "returned a Lying ("),
-    "function": (lambda a, da: math.cos, "returned a builtin_function_or_method"),
-    "generator": (lambda a, da: (x for x in [1.0]), "returned a generator"),
+    "liar": (lambda a, da: Lying(), "returned an object of the type Lying"),
+    "function": (lambda a, da: math.cos, "returned the function "),
+    "generator": (lambda a, da: (x for x in [1.0]), "returned an object of the type generator"),
     "division by zero": (lambda a, da: 1 / 0, "raised ZeroDivisionError: division by zero, in line"),
     "unknown name": (lambda a, da: cosine(a) * da, "raised NameError: name 'cosine' is not defined, in line"),  # noqa: F821
     "in the library": (lambda a, da: math.sqrt(-1.0), "raised ValueError"),
@@ -69,7 +69,7 @@ ODD = {
     "recursion": (deep, "raised RecursionError"),
     "too few parameters": (lambda a: 1.0, "raised TypeError"),
     "memory": (lambda a, da: [0] * 10**15, "raised MemoryError"),
-    "number instead of a function": (3.0, "should be a function, but it is a float (3.0)"),
+    "number instead of a function": (3.0, "should be a function, but it is the number 3"),
     "class": (int, "tangent rule"),
 }
 
@@ -87,12 +87,12 @@ def test_an_odd_rule_gets_a_sentence_and_the_other_rule_its_point(name):
 @pytest.mark.parametrize(
     ("result", "say"),
     [
-        (1.0, "should return 2 numbers, one for each input, but returned a float"),
+        (1.0, "should return 2 numbers, one for each input, but returned the number 1"),
         ((1.0,), "should return 2 numbers, one for each input, but returned 1"),
         ((1.0, 2.0, 3.0), "but returned 3"),
-        ((1.0, "b"), "as number 2, a str"),
+        ((1.0, "b"), "as number 2, the text"),
         ((1.0, ...), "Not finished"),
-        ({"a": 1.0, "b": 2.0}, "but returned a dict"),
+        ({"a": 1.0, "b": 2.0}, "but returned the dictionary {'a': 1, 'b': 2}"),
     ],
 )
 def test_an_adjoint_rule_must_return_a_pair(result, say):
@@ -121,7 +121,7 @@ def test_a_rule_that_fails_in_one_case_only_is_shown_that_case():
 ODD_SWEEPS = {
     "nothing": (lambda tape, adjoint: None, "○ Not started"),
     "a placeholder": (lambda tape, adjoint: adjoint.update(x1=...), "○ Not finished"),
-    "text": (lambda tape, adjoint: adjoint.update(x1="1"), "a str ('1')"),
+    "text": (lambda tape, adjoint: adjoint.update(x1="1"), "the text '1'"),
     "another node": (lambda tape, adjoint: adjoint.update(y=1.0), "'y', which is not a node"),
     "a node that is no name": (lambda tape, adjoint: adjoint.update({("a", 1): 1.0}), "which is not a node"),
     "unhashable": (lambda tape, adjoint: adjoint.__setitem__([], 1.0), "raised TypeError"),
@@ -307,7 +307,7 @@ def test_under_nbgrader_the_text_is_the_points(monkeypatch):
     assert str(right) == repr(right)
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     assert [float(repr(x)) for x in (right, half, question)] == [2.0, 1.0, 1.0]
-    assert "Exercise sin" in str(right)
+    assert "Exercise 1 · The sine" in str(right)
     assert "Hints for sin" in repr(hint("sin"))
 
 
@@ -340,6 +340,7 @@ def test_an_unknown_exercise(name, say):
 
 def test_a_fault_of_the_check_itself_is_not_blamed_on_the_student(monkeypatch):
     class Broken:
+        forbid = ()
         notebook = staticmethod(lambda *answer: 1 / 0)
 
     monkeypatch.setitem(lessons.exercises.lesson02.EXERCISES, "broken", Broken())

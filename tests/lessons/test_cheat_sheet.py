@@ -115,7 +115,8 @@ def public_names() -> dict[str, set[str]]:
     fills = {name for name in vars(nn.init) if name.endswith("_") and not name.startswith("_")}
     parts = {
         "nn.functional": nn.functional, "optim": optim, "func": mg.func, "autograd": mg.autograd, "autograd.profiler": profiler,
-        "linalg": mg.linalg, "fft": mg.fft, "special": mg.special, "graph": mg.graph, "networks": mg.networks, "data": mg.data,
+        "linalg": mg.linalg, "fft": mg.fft, "special": mg.special, "masked": mg.masked, "signal.windows": mg.signal.windows,
+        "graph": mg.graph, "networks": mg.networks, "data": mg.data,
         "training": mg.training, "viz": viz,
     }  # fmt: skip
     return {
@@ -125,7 +126,7 @@ def public_names() -> dict[str, set[str]]:
         "optim.lr_scheduler": schedules,
         "nn.init": fills | {"calculate_gain"},
         "autograd.functional": {"jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"},
-        "loaded on first use": {"nn", "optim", "opt", "data", "training", "networks", "graph", "bfloat16", *mg._ELSEWHERE},
+        "loaded on first use": {*"nn optim opt data training networks graph masked signal bfloat16".split(), *mg._ELSEWHERE},
         "other names of dtypes": {"half", "float", "double", "short", "int", "long", "bool", "cfloat", "cdouble"},
     }
 

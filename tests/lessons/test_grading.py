@@ -438,7 +438,8 @@ def test_the_next_row_to_fill_in_is_named(row):
 
 
 @pytest.mark.parametrize(
-    ("table", "say"), [({}, "Not started"), ([1, 2], "dictionary"), (TABLE | {"v6": 1}, "'v6'"), (TABLE | {"v1": "a"}, "Row v1 is a str")]
+    ("table", "say"),
+    [({}, "Not started"), ([1, 2], "dictionary"), (TABLE | {"v6": 1}, "'v6'"), (TABLE | {"v1": "a"}, "Row v1 is the text 'a'")],
 )
 def test_tables_of_another_kind(table, say):
     feedback = check("trace", table)
@@ -476,9 +477,9 @@ class TestPredictions:
         [
             (..., "in the place of `...`"),
             (None, "in the place"),
-            ("5.5", "is a str"),
-            (1 + 2j, "is a complex"),
-            (True, "is a bool"),
+            ("5.5", "is the text '5.5'"),
+            (1 + 2j, "is the complex number (1+2j)"),
+            (True, "is the truth value True"),
             (10**400, "float"),
         ],
     )

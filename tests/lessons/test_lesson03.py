@@ -109,7 +109,7 @@ def test_gradients_that_are_no_list_of_the_right_length_are_told():
     def as_dictionary(order, wanted):
         return dict.fromkeys(wanted, 0.0)
 
-    assert "wanted nodes, but returned a dict" in str(check("gradients", as_dictionary))
+    assert "wanted nodes, but returned something of the type dict" in str(check("gradients", as_dictionary))
     assert "but returned one of length 1" in str(check("gradients", lambda order, wanted: [0.0]))
 
 

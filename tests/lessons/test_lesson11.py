@@ -82,3 +82,9 @@ def test_numpys_integers_are_an_index():
         return np.int64(best)
 
     assert check("early_stop", early_stop).passed
+
+
+def test_the_scrubber_has_the_epochs_of_which_the_text_tells(scope):
+    """However fast the training is: the border closes within the first forty epochs, and one can go through them slowly."""
+    epochs = [snapshot["epoch"] for snapshot in scope["live"].history.snapshots]
+    assert epochs == [1, *range(10, scope["EPOCHS"] + 1, 10)]

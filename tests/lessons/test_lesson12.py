@@ -86,7 +86,7 @@ def nested(stages, x):
     (plain, 2, "Nothing is gained"),
     (everything_at_once, 2, "Nothing is gained"),
     (each_by_itself, 2, "Nothing is gained"),
-    (nested, 3, "a stage ran"),
+    (nested, 3, " stage ran"),
     (lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x), 3, "The result is"),
     (lambda stages, x: mg.checkpoint_sequential(stages, 8, x.detach()), 0, ""),
 ])  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 
 from lessons.edition import student_file
 from lessons.exercises.lesson02 import EXERCISES
+from lessons.grading import check
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "lessons").glob("*.ipynb"))
@@ -60,6 +61,25 @@ def test_no_two_exercises_of_the_course_share_a_name():
     names = [name for file in files for name in importlib.import_module(f"lessons.exercises.{file.stem}").EXERCISES]
     assert len(names) > 20
     assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[:15], ids=lambda p: p.stem)
+def test_what_a_check_says_is_headed_as_the_exercise_is_in_the_notebook(path):
+    exercises = importlib.import_module(f"lessons.exercises.lesson{path.stem[:2]}").EXERCISES
+    heading, checked = "", []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            heading = (re.findall(r"^#{1,3} (.*)", source, re.MULTILINE) or [heading])[-1].removesuffix(" (further)").replace("`", "")
+        elif found := re.match(r'check\("([^"]+)"', source):
+            title = exercises[found[1]].title
+            checked.append(title)
+            assert str(check(found[1])).startswith(f"{title}: "), "so it stands above the feedback"
+            if heading.startswith("Exercise "):
+                assert title == heading or title.startswith(f"{heading} · ")
+            else:
+                assert title.startswith("Your turn · ")
+    assert checked and len(set(checked)) == len(checked)
 
 
 def test_each_exercise_of_lesson_2_is_asked_and_worth_what_its_cell_says():
@@ -160,7 +180,7 @@ def test_the_engine_computes_the_three_numbers(instructors, students):
 
 def test_each_viewer_cell_shows_a_viewer(instructors):
     shown = [c for c in instructors.cells if c.cell_type == "code" and c.source.startswith("viz.show")]
-    assert len(shown) == 5
+    assert len(shown) == 4
     for cell in shown:
         assert "text/html" in cell.outputs[-1].data
         assert "evaluation trace" in cell.outputs[-1].data["text/plain"]
