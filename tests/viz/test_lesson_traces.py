@@ -38,4 +38,4 @@ def test_every_state_of_what_is_shown_can_be_told(notebook):
 
 def test_the_lessons_show_something():
     shown = {path.stem: len(collect(path)["shown"]) for path in NOTEBOOKS}
-    assert shown["02_forward_and_reverse_mode"] >= 5 and sum(shown.values()) >= 20, shown
+    assert shown["02_forward_and_reverse_mode"] >= 4 and sum(shown.values()) >= 20, shown
