@@ -743,8 +743,8 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
         (["draw", "x*x", "x=3", "-o", "t.docx"], 2, "no drawing in the format of 't.docx'"),
         (["draw", "x*x", "x=3", "-o", "nowhere/t.svg"], 1, "cannot write nowhere/t.svg"),
         (["draw", "absent.py:f", "x=3"], 2, "there is no file absent.py"),
-        (["draw", "mine.py", "x=3"], 2, "name the function in mine.py"),
-        (["draw", "mine.py:g", "x=3"], 2, "mine.py defines no g; its functions are f, returns_text"),
+        (["draw", "mine.py", "x=3"], 2, "name what is meant in mine.py: mine.py:NAME; its only module is model"),
+        (["draw", "mine.py:g", "x=3"], 2, "mine.py defines no g; its only module is model; its functions are f, returns_text"),
         (["draw", "mine.py:SCALE", "x=3"], 2, "SCALE in mine.py is a float, not a function"),
         (["draw", "mine.py:Model", "x=3"], 2, "is a class"),
         (["draw", "mine.py:f", "x=3"], 2, "no value for y"),
@@ -764,7 +764,92 @@ def test_what_cannot_be_drawn_is_said_in_one_line(command, tmp_path, mine, monke
     assert [name for name in sorted(os.listdir(tmp_path)) if name != "__pycache__"] == before
 
 
-def test_a_page_can_be_chinese_with_views_open_and_nothing_else_can(command, tmp_path):
+MANY_KINDS = """
+from functools import partial
+from minigrad import sin as imported
+import minigrad as mg
+from minigrad import graph
+
+def forward(x, y):
+    return mg.sin(x) * y
+
+def other(x):
+    return x
+
+half = partial(other)
+_hidden = other
+
+@mg.compile
+def step(x):
+    return x * 2
+
+model = mg.nn.Linear(2, 1)
+weights = mg.tensor([1.0, 2.0], requires_grad=True)
+loss = (model(weights) ** 2).sum()
+constant = mg.tensor(1.0)
+program = graph.trace(lambda x: mg.sin(x) * 2, mg.tensor(1.0))
+node = graph.Variable("a") * 3.0
+SCALE = nothing = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["trace", "kinds.py:forwrd"],
+            "defines no forwrd; did you mean forward? its functions are forward, other, half, step; its only module is model",
+        ),
+        (
+            ["animate", "kinds.py:Model", "-o", "a.gif"],
+            "defines no Model; did you mean model? its only module is model; its functions are ",
+        ),
+        (["draw", "kinds.py:los"], "defines no los; did you mean loss? its tensors are loss, "),
+        (["draw", "kinds.py:prgram"], "did you mean program? its only program is program; its functions are "),
+        (["trace", "kinds.py:zzz"], "kinds.py defines no zzz; its "),
+        (["trace", "kinds.py:nothing"], "nothing in kinds.py is a NoneType, not a function of tensors; its "),
+        (["trace", "kinds.py:program"], "program in kinds.py is a Program, not a function of tensors; its functions are "),
+        (["trace", "kinds.py:loss"], "loss in kinds.py is a Tensor, not a function of tensors; its "),
+        (["trace", "kinds.py"], "name what is meant in kinds.py: kinds.py:NAME; its functions are forward, other, half, step"),
+        (["draw", "kinds.py:loss", "x=1"], "loss is a Tensor, which takes no values: leave out x=1"),
+        (["draw", "kinds.py:program", "--groups", "closed"], "--groups is for modules, and program is none"),
+        (["trace", "bare.py:f"], "bare.py defines no f; it defines no function or module"),
+        (["draw", "bare.py:f"], "bare.py defines no f; it defines no function or module, tensor or Program"),
+        (["trace", "long.py:f99"], "its functions are f9, f19, "),
+    ],
+)
+def test_a_name_that_fits_nothing_is_answered_with_those_that_would(command, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kinds.py").write_text(MANY_KINDS)
+    (tmp_path / "bare.py").write_text("x = 1\n")
+    (tmp_path / "long.py").write_text("".join(f"def f{i}(x):\n    return x\n" for i in range(30)))
+    status, out, error = command(*arguments)
+    assert (status, out) == (2, "") and message in error and error.count("\n") == 1
+    assert "imported" not in error and "_hidden" not in error
+    if arguments[0] != "draw":
+        assert "tensors are" not in error and "program is program" not in error, "what cannot be traced is not offered"
+    if "long.py" in arguments[1]:
+        assert "and 18 more" in error
+
+
+@pytest.mark.parametrize(("name", "found"), [("loss", "loss = sum"), ("program", "sin"), ("node", "mul")])
+def test_draw_takes_what_has_a_graph_uncalled(command, tmp_path, name, found):
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    (tmp_path / "kinds.py").write_text(MANY_KINDS)
+    status, out, error = command("draw", f"{tmp_path / 'kinds.py'}:{name}")
+    assert (status, error) == (0, "") and out.startswith("digraph") and found in out
+    if name == "loss":
+        assert "weights" in out and "model.weight" in out, "the file's own names"
+
+
+def test_a_tensor_without_a_graph_is_said_to_have_none(command, tmp_path):
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    (tmp_path / "kinds.py").write_text(MANY_KINDS)
+    status, out, error = command("draw", f"{tmp_path / 'kinds.py'}:constant")
+    assert (status, out) == (1, "") and "constant cannot be drawn" in error and "carries no history" in error
+
+
+def test_a_page_can_be_chinese_with_views_open(command, tmp_path):
     for name in ("trace", "animate"):
         page = tmp_path / f"{name}.html"
         status, _, error = command(name, *BAYDIN, "-o", str(page), "--lang", "zh", "--views", "cut, memory")
@@ -773,7 +858,32 @@ def test_a_page_can_be_chinese_with_views_open_and_nothing_else_can(command, tmp
         assert '<html lang="zh">' in text and '"views":["cut","memory"]' in text
         status, _, error = command(name, *BAYDIN, "-o", str(page), "--views", "lens")
         assert status == 2 and "no view 'lens'" in error
-        status, _, error = command(name, *BAYDIN, "-o", str(tmp_path / "a.webp"), "--lang", "zh")
-        assert status == 2 and "are for pages" in error
+        status, _, error = command(name, *BAYDIN, "-o", str(tmp_path / "a.webp"), "--views", "cut")
+        assert status == 2 and "--views are for pages" in error
     status, _, error = command("trace", *BAYDIN, "--views", "cut")
     assert status == 2 and "are for pages" in error
+
+
+def test_what_is_shown_takes_a_language_and_the_trace_itself_does_not(command, tmp_path):
+    status, out, error = command("trace", *BAYDIN, "--lang", "zh")
+    assert (status, error) == (0, "") and "求值轨迹，前向模式" in out and "反向模式，种子" in out and "evaluation trace" not in out
+    assert out.startswith("log(x1) + x1*x2 - sin(x2),  x1 = 2, x2 = 5\n"), "the title is in signs alone"
+    picture = tmp_path / "a.svg"
+    assert command("trace", *BAYDIN, "--lang", "zh", "-o", str(picture))[0] == 0
+    assert "为反向传播保留值" in picture.read_text(encoding="utf-8")
+    for arguments in (["--format", "json"], ["-o", str(tmp_path / "a.json")]):
+        status, out, error = command("trace", *BAYDIN, "--lang", "zh", *arguments)
+        assert (status, out) == (2, "") and "as JSON it is the Trace itself" in error
+    assert command("trace", *BAYDIN, "--lang", "la")[0] == 2 and not (tmp_path / "a.json").exists()
+
+
+def test_films_take_a_language(command, tmp_path):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    from viz.export.frame import FONTS, fonts
+
+    if fonts() == [FONTS[0]]:
+        pytest.skip("no font with Chinese letters is installed")
+    films = [tmp_path / f"{lang}.gif" for lang in ("en", "zh")]
+    for film in films:
+        assert command("animate", "x*x", "x=3", "-o", str(film), "--steps", "2-3", "--lang", film.stem)[0] == 0
+    assert films[0].read_bytes() != films[1].read_bytes()

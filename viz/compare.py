@@ -40,7 +40,7 @@ class Comparison(Shown):
             "difference": difference,
             "names": [str(name) for name in names],
         }
-        super().__init__(document, document["first"], f"{names[0]} and {names[1]}", **options)
+        super().__init__(document, document["first"], f"{names[0]} · {names[1]}", **options)
 
     def __repr__(self) -> str:
         found = self.divergence

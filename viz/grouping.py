@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from viz.texts import Words, words
+
 MANY = 150
 """Nodes beyond which a graph is never shown whole at first."""
 SOURCES = ("input", "const", "param", "seed")
@@ -181,10 +183,10 @@ class Tree:
         return out
 
 
-def grouped(trace: Mapping[str, Any], groups: str = "auto") -> Mapping[str, Any]:
+def grouped(trace: Mapping[str, Any], groups: str = "auto", t: Words | None = None) -> Mapping[str, Any]:
     """The document that a still of ``trace`` shows.
 
-    groups: ``"auto"``: as the viewer opens; ``"open"``: every node; ``"closed"``: the fewest boxes.
+    groups: ``"auto"``: as the viewer opens; ``"open"``: every node; ``"closed"``: the fewest boxes. t: the words on them, English if None.
 
     Returns the Trace itself where no group is closed. Raises ValueError for another choice.
     """
@@ -196,10 +198,10 @@ def grouped(trace: Mapping[str, Any], groups: str = "auto") -> Mapping[str, Any]
     shown = tree.shown(tree.open_at_first() if groups == "auto" else set())
     if not any(item in tree.groups for item in shown):
         return trace
-    return _collapsed(trace, tree, shown)
+    return _collapsed(trace, tree, shown, t or words())
 
 
-def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str]) -> dict[str, Any]:
+def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str], t: Words) -> dict[str, Any]:
     stands = {leaf: item for item in shown for leaf in tree._leaves(item)}
     last = {item: tree.groups[item].leaves[-1] for item in shown if item in tree.groups}
     edge_of: dict[str, str] = {}
@@ -211,7 +213,7 @@ def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str]) -> di
         alone = src == edge["src"] and dst == edge["dst"]
         one = edges.setdefault((src, dst, edge["id"] if alone else None), {**edge, "src": src, "dst": dst})
         edge_of[edge["id"]] = one["id"]
-    nodes = [_box(tree.groups[item], tree) if item in tree.groups else dict(tree.nodes[item]) for item in shown]
+    nodes = [_box(tree.groups[item], tree, t) if item in tree.groups else dict(tree.nodes[item]) for item in shown]
     position = {item: i for i, item in enumerate(shown)}
     kept = sorted(edges.values(), key=lambda e: position[e["dst"]])
     seen = lambda cells: [[stands[n], *rest] for n, *rest in cells if last.get(stands[n], n) == n]
@@ -234,8 +236,11 @@ def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str]) -> di
     }
 
 
-def _box(group: Group, tree: Tree) -> dict[str, Any]:
+def _box(group: Group, tree: Tree, t: Words) -> dict[str, Any]:
     count = sum("op" in tree.nodes[leaf] for leaf in group.leaves)
-    words = f"{f'{group.times} × · ' if group.times else ''}{count} operation{'' if count == 1 else 's'}"
+    size = t("operations", n=count)
+    if count == 1 and not t.foreign:
+        size = size.removesuffix("s")  # English alone has a singular
+    name = f"{f'{group.times} × · ' if group.times else ''}{size}"
     return {"id": group.id, "label": {"base": f"▸ {group.label}"}, "kind": "group", "expr": [], "shape": [], "dtype": "", "stage": "primal",
-            "name": words}  # fmt: skip
+            "name": name}  # fmt: skip

@@ -26,7 +26,7 @@ class Shown:
 
     def to_html(self) -> str:
         """The self-contained page."""
-        return page(self.document, self.title, plain_table(self.still), self.options, framed=False)
+        return page(self.document, self.title, plain_table(self.still, self._lang), self.options, framed=False)
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file; returns its path."""
@@ -35,13 +35,17 @@ class Shown:
         return target
 
     def _repr_html_(self) -> str:
-        return framed(self.document, self.title, plain_table(self.still), self.options, 700)
+        return framed(self.document, self.title, plain_table(self.still, self._lang), self.options, 700)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{text_table(self.still)}"
+        return f"{self.title}\n{text_table(self.still, self._lang)}"
+
+    @property
+    def _lang(self) -> str:
+        return str(self.options.get("lang", "en"))
 
 
 def kernel_runs() -> bool:

@@ -19,6 +19,7 @@ from minigrad.trace import state_at
 from minigrad.trace.schema import SAMPLE
 from minigrad.watch import trace_function
 from minigrad.watch.words import more_elements
+from viz.texts import words
 
 WAYS = ("columns", "rows", "both")
 MOST = 200  # rows plus columns: each is a pass of its own
@@ -29,7 +30,7 @@ Entry = tuple[str, int]
 
 
 def jacobian_trace(
-    f: Callable[..., Any], *args: Any, by: str = "both", names: Sequence[str] | None = None, title: str | None = None
+    f: Callable[..., Any], *args: Any, by: str = "both", names: Sequence[str] | None = None, title: str | None = None, lang: str = "en"
 ) -> Trace:
     """A Trace that fills the Jacobian of ``f`` at ``args``.
 
@@ -37,19 +38,21 @@ def jacobian_trace(
         f: a function of tensors that returns one tensor, or a tuple or list of them.
         args: the point: numbers, arrays, tensors. Rows are the numbers of the results, columns those of the arguments.
         by: ``"columns"`` (forward mode), ``"rows"`` (reverse mode), or ``"both"``, side by side on one clock.
-        names: of the arguments; title: of the Trace.
+        names: of the arguments; title: of the Trace; lang: the language of the title where none is given, "en" or "zh".
 
     Returns:
         A ``minigrad.trace/1`` document of several passes (``"passes"``) whose steps fill (``"entries"``) a matrix (``"jacobian"``).
 
     Raises:
-        ValueError: an unknown ``by``; a Jacobian too large to watch; a function whose operations differ from run to run.
+        ValueError: an unknown ``by`` or language; a Jacobian too large to watch; a function whose operations differ from run to run.
         What :func:`minigrad.watch.trace_function` raises.
     """
     if by not in WAYS:
         raise ValueError(f"jacobian: by must be one of {', '.join(WAYS)}, got {by!r}")
+    t = words(lang)
     with more_elements(MOST):
-        return _shortened(_filled(f, args, by, names, title))  # type: ignore[no-any-return]
+        found = _shortened(_filled(f, args, by, names))
+    return {**found, "title": f"{t('view_jacobian')}: {found['title']}" if title is None else title}
 
 
 def _shortened(part: Any) -> Any:
@@ -59,7 +62,7 @@ def _shortened(part: Any) -> Any:
     return [_shortened(one) for one in part] if isinstance(part, list) else part
 
 
-def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequence[str] | None, title: str | None) -> Trace:
+def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequence[str] | None) -> Trace:
     results = _count(f, args)
     run = functools.partial(_run, f, args, names)
     base = [run(i, mode="primal") for i in range(results)]
@@ -90,7 +93,6 @@ def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequen
             node.pop("dangling", None)  # it leads to one of the outputs
     return {
         **trace,
-        "title": title if title is not None else f"Jacobian of {trace['title']}",
         "seed": {},
         "columns": sorted({c["key"]: c for c in [*trace["columns"], *found]}.values(), key=lambda c: "vdg".index(c["key"])),
         "passes": passes,
@@ -105,7 +107,7 @@ def jacobian(
     """Show how the Jacobian of ``f`` at ``args`` fills. See :func:`jacobian_trace` for ``by``, :func:`viz.show` for the rest."""
     from viz.display import show
 
-    return show(jacobian_trace(f, *args, by=by, **options), step=step, lang=lang, views=views)
+    return show(jacobian_trace(f, *args, by=by, lang=lang, **options), step=step, lang=lang, views=views)
 
 
 def _count(f: Callable[..., Any], args: tuple[Any, ...]) -> int:

@@ -23,22 +23,37 @@ from viz.bundle import compact, script, stylesheet
 from viz.layout import with_layout
 from viz.numbers import short
 from viz.reading import check, plain, runs, symbol_runs
+from viz.speech import spoken, table_words
+from viz.texts import words
 
 # Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports its height and asks for the theme.
 _START = """
 const held = document.getElementById("trace"), place = document.getElementById("minigrad"), options = %(options)s;
 const readable = held.type === "application/json"; // a large document is held compressed
 const shown = readable ? Promise.resolve(held.textContent).then(JSON.parse) : unpacked(fromBase64(held.textContent));
-const viewer = await shown.then((found) => mount(place, found, options), (error) => failed(place, error, options));
+// A frame is thrown away when the notebook draws its cell anew: what the reader did is kept by the notebook's page.
+const done = { step: options.step }, framed = window.parent !== window;
+const remember = (name) => (value) => {
+  done[name] = value;
+  if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
+};
+const told = { ...options, onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept") };
+let viewer = await shown.then((found) => mount(place, found, told), (error) => failed(place, error, options));
+const again = (state) => shown.then((found) => {
+  Object.assign(done, state);
+  viewer.destroy();
+  viewer = mount(place, found, { ...told, theme: document.documentElement.style.colorScheme || undefined, ...state });
+}, () => {});
 document.addEventListener("keydown", (event) => { // a page just opened has no focus anywhere: its first key still counts
   if (event.target !== document.body || ![" ", "ArrowLeft", "ArrowRight"].includes(event.key)) return;
   if (!viewer.root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
 });
-if (window.parent !== window) {
+if (framed) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
-  const tell = () => window.parent.postMessage({ minigrad: "height", height: height() }, "*");
+  const tell = () => window.parent.postMessage({ minigrad: "height", height: height(), key: options.key }, "*");
   new ResizeObserver(tell).observe(document.documentElement);
   window.addEventListener("message", (event) => {
+    if (event.source === window.parent && event.data?.minigrad === "kept") again(event.data.state);
     if (event.source !== window.parent || event.data?.minigrad !== "theme") return;
     (viewer.theme ?? ((name) => { viewer.root.dataset.theme = name; }))(event.data.theme);
     document.documentElement.style.colorScheme = event.data.theme;
@@ -51,6 +66,7 @@ if (window.parent !== window) {
 _HOST = """
 if (!window.minigradFrames) {
   window.minigradFrames = true;
+  const kept = new Map(); // what the reader did in each viewer, for when the notebook draws its cell anew
   const theme = () => ({ true: "light", false: "dark" })[document.body.dataset.jpThemeLight];
   const frames = () => [...document.querySelectorAll("iframe.minigrad-frame")];
   const dress = (frame) => {
@@ -59,15 +75,16 @@ if (!window.minigradFrames) {
     frame.contentWindow.postMessage({ minigrad: "theme", theme: theme() }, "*");
   };
   window.addEventListener("message", (event) => {
-    if (event.data?.minigrad !== "height" || !Number.isFinite(event.data.height)) return;
-    const frame = frames().find((one) => one.contentWindow === event.source);
-    if (!frame) return;
-    frame.style.height = Math.min(event.data.height, 20000) + "px";
+    const { minigrad: kind, height, key, state } = event.data ?? {}, frame = frames().find((one) => one.contentWindow === event.source);
+    if (kind === "keep" && frame && key) kept.set(key, state);
+    if (kind !== "height" || !frame || !Number.isFinite(height)) return;
+    frame.style.height = Math.min(height, 20000) + "px";
     if (!frame.dataset.alive) {
       frame.dataset.alive = "true";
       const table = frame.parentElement.querySelector("details");
       if (table) table.open = false;
       dress(frame);
+      if (kept.has(key)) frame.contentWindow.postMessage({ minigrad: "kept", state: kept.get(key) }, "*");
     }
   });
   const watched = { attributes: true, attributeFilter: ["data-jp-theme-light"] };
@@ -101,7 +118,12 @@ def packed(text: str) -> bytes:
     return gzip.compress(text.encode(), 6, mtime=0)  # level 9 takes four times as long, for 3 % less
 
 
-def _kept(document: Any) -> tuple[str, str]:
+def _key(text: str) -> str:
+    """The name under which a notebook's page keeps what the reader did in a frame: the same Trace has the same one."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def kept(document: Any) -> tuple[str, str]:
     """A document as the type and the text of the script element that holds it."""
     text = embed(document)
     if len(text) <= LARGE:
@@ -111,9 +133,6 @@ def _kept(document: Any) -> tuple[str, str]:
 
 VIEWS = ("predict", "story", "algorithm", "orders", "jacobian", "cut", "memory", "arrays")
 """The further views, as ``views=`` names them. Each opens where the Trace has what it needs; the reader opens and closes them too."""
-
-LANGUAGES = ("en", "zh")
-"""Languages of the interface; one table in ``static/viewer/texts.js`` holds every word."""
 
 
 def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> dict[str, Any]:
@@ -125,8 +144,7 @@ def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> di
     unknown = [name for name in views if name not in VIEWS]
     if unknown:
         raise ValueError(f"there is no view {unknown[0]!r}; the views are {', '.join(VIEWS)}")
-    if lang not in LANGUAGES:
-        raise ValueError(f"there are no texts in {lang!r}; the languages are {', '.join(LANGUAGES)}")
+    words(lang)
     return {"step": step} | ({"lang": lang} if lang != "en" else {}) | ({"views": list(views)} if views else {})
 
 
@@ -153,15 +171,17 @@ def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0
     shown = with_layout(trace)
     if title is not None:
         shown["title"] = title
-    return page(shown, str(shown.get("title") or "evaluation trace"), plain_table(shown), options, framed=False)
+    return page(shown, str(shown.get("title") or words(lang)("table")), plain_table(shown, lang), options, framed=False)
 
 
 def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed: bool) -> str:
     """The HTML document around whatever the stepper's ``mount`` takes: a Trace, a pair or a grid of them."""
-    kind, document = _kept(shown)
+    kind, document = kept(shown)
     around = {"padding": "5px" if framed else "16px", "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)"}
     style = compact(stylesheet()) + _PAGE_CSS % around
-    program = compact(script()) + _START % {"options": embed({**options, "heading": not framed})}
+    program = compact(script()) + _START % {
+        "options": embed({**options, "heading": not framed, **({"key": _key(document)} if framed else {})})
+    }
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
@@ -201,26 +221,28 @@ def overview_page(trace: Mapping[str, Any], title: str | None = None) -> str:
     )
 
 
-def plain_table(trace: Mapping[str, Any]) -> str:
+def plain_table(trace: Mapping[str, Any], lang: str = "en") -> str:
     """The evaluation trace as a bare HTML table: final values, no script, no style. What an untrusted notebook shows."""
+    t = words(lang)
     state = state_at(dict(trace), len(trace["steps"])).cells
-    head = "".join(f"<th>{html.escape(str(c.get('label', c['key'])))}</th>" for c in trace["columns"])
+    head = "".join(f"<th>{html.escape(t(c['key']) if c['key'] in 'vdg' else str(c.get('label', c['key'])))}</th>" for c in trace["columns"])
     rows = []
     for node in trace["nodes"]:
         label = plain(symbol_runs(node["label"]))
-        made = plain(runs(node.get("expr") or [])) or str(node.get("kind", ""))
+        made = plain(runs(node.get("expr") or [])) or t(str(node.get("kind", "")))
         cells = "".join(f"<td>{html.escape(short(state.get((node['id'], c['key']))))}</td>" for c in trace["columns"])
         rows.append(f"<tr><th>{html.escape(label)}</th><td>{html.escape(made)}</td>{cells}</tr>")
-    caption = html.escape(str(trace.get("title") or "evaluation trace"))
-    head = f"<thead><tr><th>node</th><th>how it is made</th>{head}</tr></thead>"
-    return f"<table><caption>{caption}</caption>{head}<tbody>{''.join(rows)}</tbody></table>"
+    caption = html.escape(str(trace.get("title") or t("table")))
+    seeded = "".join(f"<br>{html.escape(named)} {html.escape(plain(runs(tokens)))}" for named, tokens in spoken(trace, t)["seeded"])
+    head = f"<thead><tr><th>{t('node')}</th><th>{t('made')}</th>{head}</tr></thead>"
+    return f"<table><caption>{caption}{seeded}</caption>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
-def text_table(trace: Mapping[str, Any]) -> str:
+def text_table(trace: Mapping[str, Any], lang: str = "en") -> str:
     """The evaluation trace as plain text: what a terminal prints and a screen reader reads (of a very large one, an overview)."""
     if scale.too_large(trace):
         return scale.as_text(scale.overview(trace))
-    return table({"title": "", **trace}).rstrip()
+    return table({"title": "", **trace}, words=table_words(words(lang))).rstrip()
 
 
 class Frame:
@@ -232,10 +254,11 @@ class Frame:
         self.step = step
 
     def _repr_html_(self) -> str:
-        title = str(self.trace.get("title") or "evaluation trace")
+        lang = self.options.get("lang", "en")
+        title = str(self.trace.get("title") or words(lang)("untitled"))
         if scale.too_large(self.trace):
             return scale.as_html(scale.overview(self.trace))
-        plain = plain_table(self.trace)
+        plain = plain_table(self.trace, lang)
         tall = 330 + round(min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"])))))
         return framed(self.trace, title, plain, self.options, tall)
 
@@ -243,13 +266,14 @@ class Frame:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
-        return text_table(self.trace)
+        return text_table(self.trace, self.options.get("lang", "en"))
 
 
 def framed(shown: Any, title: str, plain: str, options: Mapping[str, Any], height: int) -> str:
     """A page in an iframe, behind a plain table: the HTML of a cell output."""
     inside = page(shown, title, "", options, framed=True)  # the table stands before the frame
-    return in_frame(inside, "Stepper: " + title, "The trace as a plain table", plain, height)
+    t = words(options.get("lang", "en"))
+    return in_frame(inside, t("viewer", title=title), t("asTable"), plain, height)
 
 
 def in_frame(document: str, title: str, summary: str, plain: str, height: int) -> str:

@@ -127,7 +127,11 @@ def _grouped(tokens: list[Mapping[str, Any]]) -> list[Run]:
 
 def plain(pieces: Iterable[Run]) -> str:
     """Runs as plain text, v1 for v₁ and x^2 for x²."""
-    return "".join(("^" if r.level > 0 else "") + r.text for r in pieces).replace("\u2009", " ").strip()
+    out, level = "", 0
+    for run in pieces:
+        out += ("^" if run.level > max(level, 0) else "") + run.text
+        level = run.level
+    return out.replace("\u2009", " ").strip()
 
 
 def heading_runs(node: Mapping[str, Any]) -> list[Run]:

@@ -6,6 +6,7 @@ same colours, read from the stepper's stylesheet. In light and dark surroundings
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
@@ -18,23 +19,31 @@ from minigrad.trace.schema import LEVELS
 from viz import scale
 from viz.bundle import stylesheet
 from viz.grouping import grouped
-from viz.layout import measure, with_layout
+from viz.layout import measure, with_lines
+from viz.layout.lines import turn_of
 from viz.numbers import brief, heat_of, short
 from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs, shape_label
+from viz.speech import beginning, pass_text, spoken
+from viz.texts import Words, words
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point
 ROUND = {"input": 15, "output": 15, "param": 15, "const": 2}
 STAGES = {"backward": 1, "first backward": 1, "jvp": 2, "second backward": 2, "third backward": 3}
 STAGE_DASH = ["", ' stroke-dasharray="7 3"', ' stroke-dasharray="2 3"', ' stroke-dasharray="9 3 2 3"']
-STAGE_NAMES = ("the function itself", "first backward", "second backward", "third backward")
 LEGEND = 22.0
 OVERLINE = "\u0305"
 MATRIX = 8
 """A Jacobian of up to so many rows and columns is written out under the graph."""
 MATRIX_ROW, MATRIX_CELL = 20.0, 92.0
 DASH = {"v": "", "d": ' stroke-dasharray="10 5"', "g": ' stroke-dasharray="0.1 6" stroke-linecap="round"'}
-NOTE_ABOVE, NOTE_BELOW, NOTE_WIDTH = 7.0, 15.0, 6.4  # of a shape beside the beginning of a wire; the width of one character
+CORNER_RADIUS = 7.0  # of wires between lines
+LEAST_ROOM, NOTE_ABOVE, NOTE_BELOW, NOTE_WIDTH = (
+    24.0,
+    7.0,
+    15.0,
+    6.4,
+)  # of a shape beside the beginning of a wire; the width of one character
 RING = '<circle cx="5" cy="-4" r="4" fill="none" stroke-width="1.4"/>'
 ACCENT = {"d": '<circle cx="5" cy="-10.8" r="1.6" stroke="none"/>', "g": '<path d="M0.5 -10.7h9"/>'}
 
@@ -53,21 +62,24 @@ def palette() -> dict[str, tuple[str, str]]:
     return {name: (light, dark) for name, light, dark in found}
 
 
-def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "auto") -> str:
+def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "auto", lang: str = "en") -> str:
     """The state after ``step`` steps as an SVG document (default: after the last step).
 
     groups: Modules, and stretches of a large graph, as single boxes where the viewer shows them so at first ("auto"), "open", or "closed".
-    What the step reads has a dashed outline, what it writes a bold one; its edges carry the pass's colour, dash and direction.
+    lang: the language of its words, "en" or "zh"; the Trace's own title stays as it is.
+    What the step reads has a dashed outline, what it writes a bold one; its edges carry the pass's colour, dash and direction. Above the
+    graph stand the seeds of the passes, the step's formula and its sentence.
 
     Raises:
         viz.reading.TraceError: the document is not a Trace.
-        ValueError: there is no such step, or no such choice of groups; :class:`viz.scale.TooLarge` for a graph beyond full
+        ValueError: there is no such step, language or choice of groups; :class:`viz.scale.TooLarge` for a graph beyond full
             detail, with an overview of it.
     """
     check(trace)
+    t = words(lang)
     if scale.too_large(trace):
         raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace)))
-    shown = with_layout(grouped(trace, groups))
+    shown = with_lines(grouped(spoken(trace, t), groups, t))
     steps = shown["steps"]
     at = len(steps) if step is None else step
     if not 0 <= at <= len(steps):
@@ -78,10 +90,11 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     state, unborn = then.cells, {node["id"] for node in shown["nodes"]} - then.born
     place = shown["layout"]
     lit = set(current["edges"]) if current else set()
-    lines = _words(shown, current, at)
-    legend = legend_of(shown)
+    lines = _words(shown, current, at, t)
+    legend = legend_of(shown, t)
     top = 22.0 * len(lines) + 14 + (LEGEND if legend else 0)
-    width = max(place["width"], 2 * MARGIN + max((measure.text_width(line) for line in lines), default=0.0))
+    widths = [measure.text_width(line) for line in lines] + [sum(map(_look_width, legend))]
+    width = max(place["width"], 2 * MARGIN + max(widths))
     shift = round((width - place["width"]) / 2, 1)
 
     picture = [_wire(e, place["edges"][e["id"]]["points"], now if e["id"] in lit else "", unborn) for e in _last(shown["edges"], lit)]
@@ -108,12 +121,12 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     matrix, high = _matrix(shown, then.entries, current)
     text = [f'<text x="{MARGIN}" y="{22 * (i + 1)}" class="math ink">{_tspans(line)}</text>' for i, line in enumerate(lines)]
     text += _legend(legend, top - LEGEND + 4)
-    title = escape(str(shown.get("title") or "evaluation trace"))
+    title = escape(str(shown.get("title") or t("untitled")))
     total = place["height"] + top + high
-    size = f'viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}"'
+    size = f'viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}" lang="{t.lang}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" class="mg-frame" font-family="system-ui, DejaVu Sans, sans-serif">'
-        f"<title>{title}, step {at} of {len(steps)}</title><style>{_style()}</style>"
+        f"<title>{title} · {t('slider')} {t('counter', k=at, n=len(steps))}</title><style>{_style()}</style>"
         f'<rect width="100%" height="100%" class="surface"/>{"".join(text)}'
         f'<g transform="translate({shift:g} {top:g})">{"".join(picture)}</g>'
         f'<g transform="translate({MARGIN:g} {top + place["height"]:g})">{matrix}</g></svg>\n'
@@ -138,15 +151,16 @@ class Look(NamedTuple):
     """"kept" for the filled square of an operation that keeps values, "gone" for the hollow one."""
 
 
-def legend_of(trace: Mapping[str, Any]) -> list[Look]:
-    """What the colours, dashes and hatching of a Trace's graph mean; empty where there is nothing but the function."""
+def legend_of(trace: Mapping[str, Any], t: Words | None = None) -> list[Look]:
+    """What the colours, dashes and hatching of a Trace's graph mean; empty where there is nothing but the function. t: English if None."""
+    t = t or words()
     found = {STAGES[node["stage"]]: node["stage"] for node in trace["nodes"] if node.get("stage") in STAGES}
-    looks = [Look("forward mode inside" if found[stage] == "jvp" else STAGE_NAMES[stage], stage) for stage in sorted(found)]
-    dangling = [Look("dangling", 0, True)] if any(node.get("dangling") for node in trace["nodes"]) else []
-    squares = [Look("keeps values for the reverse pass", 0, square="kept")] if keeps(trace) else []
+    looks = [Look(t("stageJvp" if found[stage] == "jvp" else f"stage{stage}"), stage) for stage in sorted(found)]
+    dangling = [Look(t("danglingShort"), 0, True)] if any(node.get("dangling") for node in trace["nodes"]) else []
+    squares = [Look(t("keptMark"), 0, square="kept")] if keeps(trace) else []
     if squares and any(step.get("free") for step in trace["steps"]):
-        squares.append(Look("let go", 0, square="gone"))
-    return ([Look(STAGE_NAMES[0], 0)] if looks else []) + looks + dangling + squares
+        squares.append(Look(t("freedMark"), 0, square="gone"))
+    return ([Look(t("stage0"), 0)] if looks else []) + looks + dangling + squares
 
 
 def matrix_of(trace: Mapping[str, Any]) -> tuple[list[str], list[str]] | None:
@@ -165,7 +179,8 @@ def matrix_height(trace: Mapping[str, Any]) -> float:
 def _legend(looks: Sequence[Look], y: float) -> list[str]:
     """What the colours, dashes and hatching of the graph mean."""
     out, x = [], MARGIN
-    for name, stage, slanted, square in looks:
+    for look in looks:
+        name, stage, slanted, square = look
         kind = f"card c{stage}" if stage else "card"
         box = f'<rect x="{x:g}" y="{y - 10:g}" width="22" height="12" rx="3" class="{kind}" stroke-width="1.6"{STAGE_DASH[stage]}/>'
         if slanted:
@@ -173,8 +188,13 @@ def _legend(looks: Sequence[Look], y: float) -> list[str]:
         if square:
             box = f'<rect x="{x + 7:g}" y="{y - 8:g}" width="8" height="8" class="look-{square}" stroke-width="1.2"/>'
         out.append(f'{box}<text x="{x + 28:g}" y="{y:g}" class="soft" font-size="12">{name}</text>')
-        x += 46 + 7 * len(name)
+        x += _look_width(look)
     return out
+
+
+def _look_width(look: Look) -> float:
+    """The room of a line of the legend: its sign, its words in letters of 12 pixels, and the gap behind."""
+    return 46 + sum(12 if measure.is_wide(letter) else 7 for letter in look.words)
 
 
 def _matrix(trace: Mapping[str, Any], entries: Mapping[tuple[int, int], Any], step: Mapping[str, Any] | None) -> tuple[str, float]:
@@ -204,8 +224,8 @@ def _matrix(trace: Mapping[str, Any], entries: Mapping[tuple[int, int], Any], st
 
 def _pill(points: Sequence[Sequence[float]], text: str, now: str) -> str:
     """The local derivative on its edge: what the value that passes is multiplied by."""
-    (x0, y0), (x1, y1) = points[-2], points[-1]
-    x, y, wide = (x0 + x1) / 2, (y0 + y1) / 2, 7 * len(text) + 10
+    x, y = middle(points)
+    wide = 7 * len(text) + 10
     return (
         f'<rect x="{x - wide / 2:g}" y="{y - 9:g}" width="{wide:g}" height="18" rx="9" class="s{now} pill" stroke-width="1.2"/>'
         f'<text x="{x:g}" y="{y + 4:g}" class="f{now}" font-size="11" font-weight="700" text-anchor="middle">{escape(text)}</text>'
@@ -244,12 +264,16 @@ def blend(a: str, b: str, share: float) -> str:
     return "#" + "".join(f"{round(p + share * (q - p)):02x}" for p, q in parts)
 
 
-def _words(trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int) -> list[list[Run]]:
+def _words(trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words) -> list[list[Run]]:
+    """The lines above the graph: first the title, later the step's formula and its sentence; always the seeds, or the pass of a step."""
+    seeded: list[Run] = []
+    for named, tokens in trace["seeded"]:
+        seeded += [*([Run("\u2003")] if seeded else []), Run(named + " "), *runs(tokens)]
     if step is None:
-        return [[Run(str(trace.get("title") or ""))]]
-    formula = runs(step.get("formula") or [])
-    sentence = f"Step {at} of {len(trace['steps'])}: {step.get('say', '')}"
-    return [line for line in (formula, [Run(sentence)]) if line]
+        return [line for line in ([Run(str(trace.get("title") or t("untitled")))], seeded, [Run(beginning(trace, t))]) if line]
+    said = f"{t('slider')} {t('counter', k=at, n=len(trace['steps']))}{'：' if t.foreign else ': '}{step.get('say', '')}"
+    of_pass = pass_text(trace, t, step.get("pass"))
+    return [line for line in (seeded or ([Run(of_pass)] if of_pass else []), runs(step.get("formula") or []), [Run(said)]) if line]
 
 
 def _last(edges: Sequence[Mapping[str, Any]], lit: set[str]) -> list[Mapping[str, Any]]:
@@ -257,16 +281,62 @@ def _last(edges: Sequence[Mapping[str, Any]], lit: set[str]) -> list[Mapping[str
     return sorted(edges, key=lambda e: e["id"] in lit)
 
 
+def middle(points: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Where the label of an edge stands: before its end; between two lines, at the left of its way back."""
+    turn = turn_of(points)
+    if turn >= 0:
+        return points[turn + 1][0], points[turn + 1][1]
+    (x0, y0), (x1, y1) = points[-2], points[-1]
+    return (x0 + x1) / 2, (y0 + y1) / 2
+
+
 def curve(points: Sequence[Sequence[float]]) -> str:
     """Path data of a smooth curve that is level at its ends and monotone between its points; the same as in static/viewer/cards.js.
+
+    Where the points do not run on to the right, as between the lines of a long graph, it goes straight, round the corners.
 
     The slopes are those of F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic interpolation", SIAM J. Numer. Anal. 17 (1980),
     with the harmonic mean of F. N. Fritsch and J. Butland (1984).
     """
+    runs = [[list(points[0])]]
+    for point in points[1:]:
+        if point[0] > runs[-1][-1][0]:
+            runs[-1].append(list(point))
+        else:
+            runs.append([list(point)])
+    out = [f"M{points[0][0]:g} {points[0][1]:g}"]
+    for i, run in enumerate(runs):
+        before, after = runs[i - 1][-1] if i else None, runs[i + 1][0] if i + 1 < len(runs) else None
+        ends = list(run)
+        if before is not None:
+            ends[0] = _beside(run[0], run[1] if len(run) > 1 else after or run[0])
+            out.append(f"L{_xy(_beside(run[0], before))}Q{_xy(run[0])} {_xy(ends[0])}")
+        corner = ends.pop() if len(run) > 1 and after is not None else None
+        if corner is not None:
+            ends.append(_beside(corner, ends[-1]))
+        out.append(_smooth(ends))
+        if corner is not None and after is not None:
+            out.append(f"Q{_xy(corner)} {_xy(_beside(corner, after))}")
+    return "".join(out)
+
+
+def _xy(point: Sequence[float]) -> str:
+    return f"{point[0]:g} {point[1]:g}"
+
+
+def _beside(corner: Sequence[float], to: Sequence[float]) -> list[float]:
+    """The point just before a corner, on the way from it to another point."""
+    right, down = to[0] - corner[0], to[1] - corner[1]
+    length = math.hypot(right, down)
+    share = min(CORNER_RADIUS, length / 2) / length if length else 0.0
+    return [round(corner[0] + right * share, 1), round(corner[1] + down * share, 1)]
+
+
+def _smooth(points: Sequence[Sequence[float]]) -> str:
     slopes = [(b[1] - a[1]) / (b[0] - a[0] or 1.0) for a, b in pairwise(points)]
     inner = [2 * s * t / (s + t) if s * t > 0 else 0.0 for s, t in pairwise(slopes)]
     at = [0.0, *inner, 0.0]
-    out = [f"M{points[0][0]:g} {points[0][1]:g}"]
+    out = []
     for i, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
         reach = (x1 - x0) * (1 / 3 if at[i] or at[i + 1] else 0.45)
         first, second = f"{x0 + reach:.1f} {y0 + at[i] * reach:.1f}", f"{x1 - reach:.1f} {y1 - at[i + 1] * reach:.1f}"
@@ -343,7 +413,11 @@ def _notes(node: str, wires: Sequence[tuple[Any, str]]) -> list[Note]:
             y = between([points for points, _ in ordered], above)
         else:
             y = high + NOTE_BELOW if rises else above
-        out.append(Note(text, node, x + 7, y, min(points[1][0] for points in together) - x - 14))
+        turn = turn_of(first)
+        if turn == 2:  # above the way back
+            out.append(Note(text, node, first[turn][0] - 12 - NOTE_WIDTH * len(text), first[turn][1] - 4, math.inf))
+        else:
+            out.append(Note(text, node, x + 7, y, max(LEAST_ROOM, min(points[1][0] for points in together) - x - 14)))
     return out
 
 

@@ -37,8 +37,11 @@ class Stepper(anywidget.AnyWidget):
         packed: the same in the form in which the page gets it; made anew with it.
         step: the number of steps done; changes when the reader moves, and moves the reader when assigned.
         answers: what the reader answered in predict mode, a list of ``{"step", "node", "column", "answer", "correct"}`` (step: index of
-            the Trace's step, from 0; of an array also ``"asked"``: ``"shape"``, or an element's index). The grader reads it.
+            the Trace's step, from 0; of an array also ``"asked"``: ``"shape"``, or an element's index; of several passes also ``"pass"``).
+            The grader reads it.
         views: the further views that are open at first. lang: the interface's language.
+        reader: what the reader has opened and chosen (views, groups, columns and more), so that it is there when the notebook draws the
+            output anew.
 
     Raises:
         viz.reading.TraceError: the document is not a Trace.
@@ -57,6 +60,7 @@ class Stepper(anywidget.AnyWidget):
     answers = traitlets.List(traitlets.Dict()).tag(sync=True)
     ranges = traitlets.List(traitlets.Dict()).tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
+    reader = traitlets.Dict().tag(sync=True)
 
     def __init__(self, trace: Any, step: int = 0, lang: str = "en", views: Any = (), **options: Any):
         options_of(step, lang, views)
@@ -92,7 +96,7 @@ class Stepper(anywidget.AnyWidget):
         return int(step)
 
     def __repr__(self) -> str:
-        return text_table(self.trace)
+        return text_table(self.trace, self.lang)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """The widget, with the text table and the iframe page as static forms for readers and tools that show no widgets."""

@@ -42,9 +42,8 @@ def main(argv: list[str]) -> int:
             if options.steps or options.size:
                 raise UsageError("an .html page holds all steps and fits its window, so --steps and --size have no meaning for it")
             return save(compute(options), options.output, **page_options(options, form))
-        page_options(options, form)
         more = {"steps": "all" if options.steps is None else options.steps, "size": options.size, "fps": options.fps, "dark": options.dark}
-        more |= group_options(options, form)
+        more |= page_options(options, form) | group_options(options, form)
         progress = None if sys.stderr.isatty() and not options.quiet else False  # a bar is for a terminal, not for a log
         return save(compute(options), options.output, progress=progress, **more)
     except (UsageError, expression.ExpressionError) as error:

@@ -8,19 +8,22 @@ from typing import Any
 
 from minigrad import expression
 from minigrad.cli import complain
-from minigrad.cli.target import UsageError, target
+from minigrad.cli.target import Drawable, UsageError, drawing_target
 from minigrad.cli.trace import ComputationError, arguments, dashes, ending
+from minigrad.tensor import Tensor
 
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
 EXAMPLES = """\
 FILE ends in .svg, .png, .pdf or .dot. Without FILE the graph is printed in the DOT language.
-What to draw is a formula, or FILE.py:NAME: a function of tensors, or a module, in a Python file of yours, which is run.
+What to draw is a formula, or FILE.py:NAME in a Python file of yours, which is run: a function of tensors or a module, at the values that
+you give; or, without values, a tensor, a node of a static graph or a Program.
 
 examples:
   minigrad draw "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 -o graph.svg
   minigrad draw mine.py:f "x=[1, 2, 3]" -o graph.svg
   minigrad draw mine.py:model "x=[1, 2, 3]" -o layers.svg --groups closed
+  minigrad draw mine.py:loss -o history.svg
 """
 
 
@@ -67,7 +70,9 @@ def main(argv: list[str]) -> int:
 
 
 def _drawing(options: argparse.Namespace) -> Any:
-    formula = target(options.formula)
+    formula = drawing_target(options.formula)
+    if isinstance(formula, Drawable):
+        return _as_it_is(formula, options)
     inputs = [x.requires_grad_() for x in arguments(formula, options.values)]
     module = getattr(formula, "function", None)
     layered = hasattr(module, "named_parameters")
@@ -87,3 +92,23 @@ def _drawing(options: argparse.Namespace) -> Any:
         raise UsageError(str(error)) from None
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(f"{formula.source} cannot be drawn with these values: {error}") from error
+
+
+def _as_it_is(formula: Drawable, options: argparse.Namespace) -> Any:
+    kind = type(formula.thing).__name__
+    if options.values:
+        raise UsageError(f"{formula.source} is a {kind}, which takes no values: leave out {options.values[0].strip()}")
+    if options.groups:
+        raise UsageError(f"--groups is for modules, and {formula.source} is none")
+    try:
+        draw = import_module("viz.draw")
+        return draw.draw_graph(formula.thing, names=_tensors(formula.variables) if isinstance(formula.thing, Tensor) else None)
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from None
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise ComputationError(f"{formula.source} cannot be drawn: {error}") from error
+
+
+def _tensors(variables: dict[str, Any]) -> dict[str, Any]:
+    """The file's own names: its tensors, and the modules with their parameters."""
+    return {name: value for name, value in variables.items() if isinstance(value, Tensor) or hasattr(type(value), "named_parameters")}

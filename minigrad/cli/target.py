@@ -1,5 +1,11 @@
-"""What a command is about: a formula such as "log(x1) + x1*x2", or a function in a Python file of the user's, FILE.py:NAME."""
+"""What a command is about: a formula such as "log(x1) + x1*x2", or a function in a Python file of the user's, FILE.py:NAME.
 
+After reading this file you know what a name may stand for: a function of tensors or a module, which get values; and, where a graph is
+drawn, a tensor, a node of a static graph or a Program too, which have theirs. A name that fits nothing is answered with those that would.
+"""
+
+import difflib
+import functools
 import importlib.util
 import inspect
 import re
@@ -9,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from minigrad import expression
+from minigrad.nn import Module
+from minigrad.tensor import Tensor
 
 
 class UsageError(Exception):
@@ -25,9 +33,75 @@ class PythonFunction:
         return self.function(*inputs)
 
 
+class Drawable:
+    """What stands in a file and has a graph as it is, without arguments: a tensor, a node of a static graph, a Program."""
+
+    def __init__(self, thing: Any, variables: dict[str, Any], source: str) -> None:
+        self.thing, self.variables, self.source = thing, variables, source
+
+
 Formula: TypeAlias = expression.Expression | PythonFunction
 
+MOST_OFFERED = 12
+"""Names of a kind that an error lists."""
+
 _IN_A_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>.*))?\Z")
+
+
+class _File:
+    """A file that has been run, and the name that is looked for in it. Raises UsageError where there is none, or where it cannot be run."""
+
+    def __init__(self, match: re.Match[str]) -> None:
+        self.path, self.name = Path(match["path"]), match["name"] or ""
+        if not self.path.is_file():
+            raise UsageError(f"there is no file {self.path}")
+        module = _module(self.path)
+        self.module, self.variables = module.__name__, vars(module)
+
+    def named(self, graphs: bool) -> Any:
+        """What the name stands for. Raises UsageError, with an offer, where the file does not have it. graphs: as for `offer`."""
+        if not self.name:
+            raise UsageError(f"name what is meant in {self.path}: {self.path}:NAME; {self.offer(graphs)}")
+        if self.name not in self.variables:
+            raise UsageError(f"{self.path} defines no {self.name}; {self.offer(graphs)}")
+        return self.variables[self.name]
+
+    def kind(self, value: Any) -> str:
+        """What a value is to the commands: "functions" (the file's own, no imported ones), "modules", "tensors", "programs" or ""."""
+        program = sys.modules.get("minigrad.program")  # where that is not loaded, nothing of it exists
+        if isinstance(value, Module):
+            return "modules"
+        if isinstance(value, Tensor):
+            return "tensors"
+        if program is not None and isinstance(value, program.Program):
+            return "programs"
+        compiled = program is not None and isinstance(value, program.Compiled)
+        own = (inspect.isfunction(value) or compiled) and getattr(value, "__module__", None) == self.module
+        return "functions" if own or isinstance(value, functools.partial) else ""
+
+    def offer(self, graphs: bool) -> str:
+        """What the file has that would do, the name nearest to the wrong one first. graphs: what has a graph uncalled will do too."""
+        kinds: dict[str, list[str]] = {}
+        for name, value in self.variables.items():
+            kind = "" if name.startswith("_") else self.kind(value)
+            if kind and (graphs or kind in ("functions", "modules")):
+                kinds.setdefault(kind, []).append(name)
+        if not kinds:
+            return f"it defines no function or module{', tensor or Program' if graphs else ''}"
+
+        def likeness(name: str) -> float:
+            return difflib.SequenceMatcher(None, self.name.lower(), name.lower()).ratio()
+
+        kinds = {kind: sorted(names, key=likeness, reverse=True) for kind, names in kinds.items()}
+        kinds = dict(sorted(kinds.items(), key=lambda item: likeness(item[1][0]), reverse=True))
+        nearest = next(iter(kinds.values()))[0]
+        return (f"did you mean {nearest}? " if likeness(nearest) >= 0.6 else "") + "; ".join(map(_listed, kinds, kinds.values()))
+
+
+def _listed(kind: str, names: list[str]) -> str:
+    more = f" and {len(names) - MOST_OFFERED} more" if len(names) > MOST_OFFERED else ""
+    listed = f"{', '.join(names[:MOST_OFFERED])}{more}"
+    return f"its only {kind[:-1]} is {listed}" if len(names) == 1 else f"its {kind} are {listed}"
 
 
 def target(word: str) -> Formula:
@@ -37,18 +111,24 @@ def target(word: str) -> Formula:
     expression.ExpressionError.
     """
     match = _IN_A_FILE.match(word.strip())
+    return _function(_File(match), graphs=False) if match else expression.compile(word)
+
+
+def drawing_target(word: str) -> Formula | Drawable:
+    """As :func:`target`, but what has a graph without being called will do too."""
+    match = _IN_A_FILE.match(word.strip())
     if not match:
         return expression.compile(word)
-    path, name = Path(match["path"]), match["name"]
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}")
-    if not name:
-        raise UsageError(f"name the function in {path}: {path}:NAME")
-    found = getattr(_module(path), name, None)
-    if found is None:
-        raise UsageError(f"{path} defines no {name}; {_offer(path)}")
-    if isinstance(found, type) or not callable(found):
-        raise UsageError(f"{name} in {path} is a {'class' if isinstance(found, type) else type(found).__name__}, not a function of tensors")
+    file = _File(match)
+    found = file.named(graphs=True)
+    return Drawable(found, file.variables, file.name) if file.kind(found) in ("tensors", "programs") else _function(file, graphs=True)
+
+
+def _function(file: _File, graphs: bool) -> PythonFunction:
+    found, path, name = file.named(graphs), file.path, file.name
+    if isinstance(found, type) or not callable(found) or file.kind(found) in ("tensors", "programs"):
+        kind = "class" if isinstance(found, type) else type(found).__name__
+        raise UsageError(f"{name} in {path} is a {kind}, not a function of tensors; {file.offer(graphs)}")
     call = getattr(found, "forward", found)  # a module's own arguments stand at its forward
     parameters = inspect.signature(call).parameters.values()
     names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty)
@@ -74,9 +154,3 @@ def _module(path: Path) -> Any:
     finally:
         sys.path.pop(0)
     return module
-
-
-def _offer(path: Path) -> str:
-    module = sys.modules[f"_minigrad_{path.stem}"]
-    names = [name for name, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__]
-    return f"its functions are {', '.join(names)}" if names else "it defines no function"

@@ -67,8 +67,8 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_intermixed_args(dashes(argv))
     try:
         if options.format is None and ending(options.output) in PICTURES:
-            page_options(options, ending(options.output))
-            return save(compute(options), options.output, **group_options(options, ending(options.output)))
+            form = ending(options.output)
+            return save(compute(options), options.output, **page_options(options, form), **group_options(options, form))
         format = _format(options)
         more = page_options(options, format) | group_options(options, format)
         text = _render(compute(options), format, more)
@@ -121,7 +121,9 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
         default=[],
         help="tangents of the inputs in forward mode; what is not named is 0 (default: 1 for the first input)",
     )
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of an .html page (default: %(default)s)")
+    parser.add_argument(
+        "--lang", choices=("en", "zh"), default="en", help="language of the words around the formula (default: %(default)s)"
+    )
     parser.add_argument(
         "--views",
         metavar="NAMES",
@@ -149,13 +151,13 @@ def group_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
 
 
 def page_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
-    """--lang and --views, which are a page's alone. Raises UsageError for another format or an unknown view."""
+    """--lang, which is for all but the Trace itself, and --views, which are a page's. Raises UsageError elsewhere."""
     views = [name.strip() for name in options.views.split(",")] if options.views else []
     chosen = ({"lang": options.lang} if options.lang != "en" else {}) | ({"views": views} if views else {})
-    if form != "html":
-        if chosen:
-            raise UsageError("--lang and --views are for pages: give an output that ends in .html")
-        return {}
+    if views and form != "html":
+        raise UsageError("--views are for pages: give an output that ends in .html")
+    if chosen and form == "json":
+        raise UsageError("--lang is for what is shown of a Trace; as JSON it is the Trace itself, whose sentences are English")
     try:
         import_module("viz.page").options_of(**chosen)
     except ModuleNotFoundError:
@@ -214,7 +216,7 @@ def compute(options: argparse.Namespace) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
             _require_scalar(formula(*inputs), options.mode)
-            title = f"{formula.source}  at  {', '.join(_shortened(word) for word in options.values)}"
+            title = f"{formula.source},  {', '.join(_shortened(word) for word in options.values)}"
             if isinstance(formula, PythonFunction):
                 trace: dict[str, Any] = trace_function(
                     formula.function, *inputs, mode=options.mode, tangents=tangents, names=formula.names, title=title
@@ -396,11 +398,16 @@ def _reason(operation: str, column: str) -> str:
     return DOMAINS.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
 
 
+def _table_words(lang: str) -> dict[str, str]:
+    """The words of the text tables; other languages than English are viz's."""
+    return import_module("viz.speech").table_words(import_module("viz.texts").words(lang))  # type: ignore[no-any-return]
+
+
 def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
     if format == "json":
         text = json.dumps(trace, ensure_ascii=False, indent=1)
     elif format == "text":
-        text = table(trace)
+        text = table(trace, words=_table_words(more["lang"]) if "lang" in more else None)
     else:
         # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
         module, function = {"html": ("viz.page", "to_html"), "svg": ("viz.svg", "to_svg")}[format]

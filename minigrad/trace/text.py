@@ -1,12 +1,14 @@
 """A Trace as plain text: the tables that a terminal, a screen reader, or a diff can read.
 
 The forward table goes from the inputs to the output, a row a node; the reverse table lists the contributions in the order in which the
-engine made them.
+engine made them. Above them stands what each pass begins with, its seed.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from .replay import state_at
@@ -15,6 +17,16 @@ Trace = dict[str, Any]
 _EXPONENT = re.compile(r"e(?:\+|(-))0*")
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
+
+MOST_SEEDS = 4
+"""Of a pass with more seeds than that, so many are named: first those that are not zero."""
+
+WORDS = {
+    "node": "node", "is": "is", "v": "value", "d": "tangent", "g": "adjoint", "step": "step", "jacobian": "Jacobian",
+    "values": "evaluation trace", "both": "evaluation trace and forward mode", "forward": "forward mode", "reverse": "reverse mode",
+    "seeded": "{mode}, seed", "pass": "{mode}, pass {k} of {n}", "pass at": "{mode}, pass {k} of {n}, seeded with 1 at {at}",
+}  # fmt: skip
+"""The words of the tables; what they do not name, such as a node's kind, is said as the Trace says it."""
 
 
 def number(value: Any) -> str:
@@ -89,40 +101,75 @@ def label(node: dict[str, Any]) -> str:
     return f"{node['label']['base']}{node['label'].get('sub', '')}{node['label'].get('sup', '')}"
 
 
-def table(trace: Trace, step: int | None = None) -> str:
+def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0. Empty where each of several passes has its own."""
+    if trace.get("passes"):
+        return []
+    labels = {node["id"]: node["label"] for node in trace["nodes"]}
+    out = []
+    for mode, part, accent, column in (("forward", "tangents", "dot", "d"), ("reverse", "adjoints", "bar", "g")):
+        found = [(name, value) for name, value in (trace.get("seed") or {}).get(part, {}).items() if name in labels]
+        shown = found if len(found) <= MOST_SEEDS else sorted(found, key=lambda one: number(one[1]) == "0")[:MOST_SEEDS]
+        tokens: list[dict[str, Any]] = []
+        for name, value in shown:
+            symbol = {"t": "sym", **labels[name], "accent": accent, "node": name, "col": column}
+            comma = [{"t": "op", "text": ","}] if tokens else []
+            tokens += [*comma, symbol, {"t": "op", "text": "="}, {"t": "num", "value": value, "col": column}]
+        if len(found) > len(shown):
+            tokens += [{"t": "op", "text": ","}, {"t": "text", "text": "…"}]
+        if tokens:
+            out.append((mode, tokens))
+    return out
+
+
+def pass_place(trace: Mapping[str, Any], index: int | None) -> dict[str, Any] | None:
+    """Where a pass stands among those of its mode: ``{"mode", "k", "n", "at"}``; None where the Trace has no such pass.
+
+    at is the name of what is seeded with 1; empty where that is not known.
+    """
+    passes = trace.get("passes") or []
+    if index is None or not 0 <= index < len(passes):
+        return None
+    mode = passes[index]["mode"]
+    same = [k for k, one in enumerate(passes) if one["mode"] == mode]
+    names = trace.get("jacobian", {}).get("columns" if mode == "forward" else "rows", [])
+    k = same.index(index)
+    return {"mode": mode, "k": k + 1, "n": len(same), "at": names[k] if len(names) == len(same) else ""}
+
+
+def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None = None) -> str:
     """The forward and the reverse table after `step` steps (all of them by default).
 
     A Trace of several passes (a Jacobian) has the values once, then a table for each pass, and the matrix as far as it is filled.
+    words: those of another language in the place of :data:`WORDS`, by the same names.
     """
+    said = {**WORDS, **(words or {})}
     last = len(trace["steps"]) if step is None else step
     cells = state_at(trace, last).cells
     passes = trace.get("passes") or []
     keys = [c["key"] for c in trace["columns"] if c["key"] == "v" or (c["key"] == "d" and not passes)]
-    heads = {"v": "value", "d": "tangent"}
     lines = [trace["title"]] if trace["title"] else []
+    lines += [f"{said['seeded'].format(mode=said[mode])} {text_of(tokens)}" for mode, tokens in seeds(trace)]
     if keys:
-        rows = [["node", "is", *(heads[k] for k in keys)]]
+        rows = [[said["node"], said["is"], *(said[k] for k in keys)]]
         for node in trace["nodes"]:
-            rows.append([label(node), text_of(node["expr"]) or node["kind"], *(_cell(cells, node["id"], k) for k in keys)])
-        lines += ["", "evaluation trace" + (" and forward mode" if "d" in keys else ""), *_aligned(rows)]
+            made = text_of(node["expr"]) or said.get(node["kind"], node["kind"])
+            rows.append([label(node), made, *(_cell(cells, node["id"], k) for k in keys)])
+        lines += ["", said["both" if "d" in keys else "values"], *_aligned(rows)]
     done = trace["steps"][:last]
     for k, one in enumerate(passes):
-        forward, same = one["mode"] == "forward", [j for j, other in enumerate(passes) if other["mode"] == one["mode"]]
-        rows = _derivatives(trace, [s for s in done if s.get("pass") == k], "d" if forward else "g")
-        if len(rows) > 1:
-            lines += [
-                "",
-                f"{one['mode']} mode, pass {same.index(k) + 1} of {len(same)}{_seeded(trace, one['mode'], same, k)}",
-                *_aligned(rows),
-            ]
+        rows = _derivatives(trace, [s for s in done if s.get("pass") == k], "d" if one["mode"] == "forward" else "g", said)
+        place = pass_place(trace, k)
+        if len(rows) > 1 and place is not None:
+            lines += ["", said["pass at" if place["at"] else "pass"].format(**{**place, "mode": said[one["mode"]]}), *_aligned(rows)]
     if not passes and any(c["key"] == "g" for c in trace["columns"]):
-        lines += ["", "reverse mode", *_aligned(_derivatives(trace, done, "g"))]
-    return "\n".join([*lines, *_matrix(trace, last)]).strip("\n") + "\n"
+        lines += ["", said["reverse"], *_aligned(_derivatives(trace, done, "g", said))]
+    return "\n".join([*lines, *_matrix(trace, last, said)]).strip("\n") + "\n"
 
 
-def _derivatives(trace: Trace, steps: list[dict[str, Any]], column: str) -> list[list[str]]:
+def _derivatives(trace: Trace, steps: list[dict[str, Any]], column: str, said: Mapping[str, str]) -> list[list[str]]:
     """A row for each tangent or adjoint that the steps wrote, below the heads of the columns."""
-    rows = [["tangent" if column == "d" else "adjoint", "step", "value"]]
+    rows = [[said[column], said["step"], said["v"]]]
     labels = {n["id"]: n["label"] for n in trace["nodes"]}
     for s in steps:
         for node, written, value in s["writes"]:
@@ -133,19 +180,13 @@ def _derivatives(trace: Trace, steps: list[dict[str, Any]], column: str) -> list
     return rows
 
 
-def _seeded(trace: Trace, mode: str, same: list[int], k: int) -> str:
-    """Where a pass of a Jacobian has its seed: the name of its column or row."""
-    names = trace.get("jacobian", {}).get("columns" if mode == "forward" else "rows", [])
-    return f", seeded with 1 at {names[same.index(k)]}" if len(names) == len(same) else ""
-
-
-def _matrix(trace: Trace, last: int) -> list[str]:
+def _matrix(trace: Trace, last: int, said: Mapping[str, str]) -> list[str]:
     """The Jacobian as a table; an entry that is not computed yet is left empty."""
     found = trace.get("jacobian")
     if not found:
         return []
     entries = state_at(trace, last).entries
-    rows = [["Jacobian", *(f"∂/∂{name}" for name in found["columns"])]]
+    rows = [[said["jacobian"], *(f"∂/∂{name}" for name in found["columns"])]]
     for i, name in enumerate(found["rows"]):
         rows.append([f"∂{name}", *(number(entries[i, j]) if (i, j) in entries else "" for j in range(len(found["columns"])))])
     return ["", *_aligned(rows, left=1)]
@@ -156,7 +197,8 @@ def _cell(cells: dict[tuple[str, str], Any], node: str, column: str) -> str:
 
 
 def _width(text: str) -> int:
-    return sum(ch not in _DOT + _BAR + _LINE for ch in text)
+    """Places that a text takes in a terminal: two for a letter of East Asia, none for an accent."""
+    return sum(0 if ch in _DOT + _BAR + _LINE else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)
 
 
 def _aligned(rows: list[list[str]], left: int = 2) -> list[str]:

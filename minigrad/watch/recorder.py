@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from .. import backend, observe, primitive
 from ..engine import forward
@@ -86,21 +87,22 @@ class Recorder:
         self._taken = set(labels)
         self._by_id: dict[str, dict[str, Any]] = {}
         self._into: dict[str, dict[int, dict[str, Any]]] = {}  # node -> operand position -> edge
-        self._by_node: dict[Node, str] = {}
+        # Nodes, and the tensors that have one, are referred to weakly: what the function throws away is to die, and be seen to die.
+        self._by_node: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
         self._by_tensor: dict[int, tuple[str, int]] = {}  # values without history: id -> name and the memory's version then
         self._by_array: dict[int, tuple[str, bytes]] = {}
-        self._results_of: dict[Node, dict[int, str]] = {}  # node of an operation with several results -> position -> name
+        self._results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()  # of an operation with several: position -> name
         self._alive: list[Any] = []  # what we remember by id() must not be replaced by something else
         self._counts = {"v": 0, "c": 0, "p": 0}
         self._calls: dict[Event, _Call] = {}
-        self._assigned: tuple[FrameType, str, str, Any] | None = None
+        self._assigned: tuple[FrameType, str, str, ref[Tensor]] | None = None
         self._adjoint: dict[str, Any] = {}
         self._reversing = False
         self._walk = state.walk  # of a pass during which the trace itself runs, in a hook
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._problem: AutogradError | None = None
-        self._made_by: dict[str, Any] = {}  # name of an operation's result -> the operation's node
-        self._checkpoints = Checkpoints(self.nodes, self._by_id, self._made_by.get, self._computed_again, self._ended)
+        self._made_by: dict[str, ref[Node]] = {}  # name of an operation's result -> the operation's node
+        self._checkpoints = Checkpoints(self.nodes, self._by_id, self._place_of, self._computed_again, self._ended)
 
     # ---------------------------------------------------------------------------------------------- values and their names
 
@@ -142,11 +144,16 @@ class Recorder:
     def _remember(self, tensor: Tensor, name: str) -> None:
         """From now on `tensor` (as it is now) is called `name`."""
         place = tensor.node
-        self._alive += (tensor, tensor.array, place)
         if place is not None:
             self._by_node[place] = name
         else:
+            self._alive += (tensor, tensor.array)
             self._by_tensor[id(tensor)] = self._by_tensor[id(tensor.array)] = (name, tensor._version)
+
+    def _place_of(self, name: str) -> Node | None:
+        """The node of the operation that made a value; None where there is none, or none any more."""
+        place = self._made_by.get(name)
+        return None if place is None else place()
 
     def _fresh_id(self, prefix: str) -> str:
         while True:
@@ -261,6 +268,8 @@ class Recorder:
     def _step(
         self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: list[Any], say: str, **more: Any
     ) -> None:
+        if phase != "free":  # what the end of a checkpoint does away with belongs to that step
+            self._drop()
         self.steps.append(
             {"phase": phase, "node": node, "edges": edges, "reads": reads, "writes": writes, "formula": formula, "say": say, **more}
         )
@@ -378,7 +387,7 @@ class Recorder:
         """If the latest result was meant for a variable and has arrived there, the node gets the variable's name."""
         if self._assigned is not None:
             frame, variable, name, tensor = self._assigned
-            if frame.f_locals.get(variable) is tensor:
+            if (held := frame.f_locals.get(variable)) is not None and held is tensor():
                 self._by_id[name].setdefault("name", variable)
             self._assigned = None
 
@@ -394,7 +403,7 @@ class Recorder:
             if isinstance(out, Tensor) and out.tangents and self._level in out.tangents:
                 self._tangent(call, result, out, index if several else None)
         if call.variable is not None and isinstance(result, Tensor):
-            self._assigned = (*call.variable, call.names[0], result)
+            self._assigned = (*call.variable, call.names[0], ref(result))
 
     def _note(self, call: _Call, out: Tensor, index: int | None) -> str:
         prim, operands = call.primitive, call.operands
@@ -421,7 +430,8 @@ class Recorder:
         if isinstance(place, Pick) and place.parents[0] is not None:
             self._results_of.setdefault(place.parents[0], {})[place.index] = name
             place = place.parents[0]
-        self._made_by[name] = place
+        if place is not None:
+            self._made_by[name] = ref(place)
         node["saved"] = _saved(place, name, operands)
         arrays = [a.array if isinstance(a, Tensor) else a for a in call.args]
         values = [words.num(a.array, "v") if isinstance(a, Tensor) else words.plain(a) for _, a in shown]
@@ -439,6 +449,9 @@ class Recorder:
         name = self._name_of(out)
         assert name is not None
         tangent = out.tangents[self._level]
+        # Nobody differentiates our own tangents. Their history would tie an operation that keeps its result (exp) to itself, in a ring that
+        # only the cycle collector frees, at some time or other: what is thrown away is to die there and then, in every run.
+        out.tangents[self._level] = wrap(tangent.array, None, tangent.tangents)
         sources = [
             (slot, a, a.tangents[self._level], call.operands[slot])
             for slot, a in enumerate(call.args)
@@ -543,8 +556,8 @@ class Recorder:
         self._drop()
 
     def _drop(self) -> None:
-        """The last step says what checkpoints held until here."""
-        if dropped := self._checkpoints.dropped():
+        """The last step says what checkpoints held until here. One whose result is thrown away is gone before the next step begins."""
+        if (dropped := self._checkpoints.dropped()) and self.steps:
             self.steps[-1].setdefault("drops", []).extend(dropped)
 
     def _ended(self, names: list[str], region: list[str], arguments: list[Any], again: list[tuple[Any, str]]) -> list[str]:
@@ -626,6 +639,7 @@ class Recorder:
 
     def document(self, title: str | None) -> Trace:
         """The finished Trace."""
+        self._drop()
         used = {column for s in self.steps for _, column, _ in s["writes"]}
         self._mark_dangling()
         document: Trace = {"schema": SCHEMA, "title": self._title() if title is None else title}
@@ -653,9 +667,10 @@ class Recorder:
                 node["dangling"] = True
 
     def _title(self) -> str:
+        """The function and the point, in signs alone: a title is shown in every language."""
         given = {s["node"]: s["writes"][0][2] for s in self.steps[: 2 * len(self.inputs)] if s["phase"] == "primal"}
         at = ", ".join(f"{i} = {number(given[i])}" for i in self.inputs)
-        return f"{self.map.name}({', '.join(self.inputs)}) at {at}" if self.inputs else self.map.name
+        return f"{self.map.name}({', '.join(self.inputs)}), {at}" if self.inputs else self.map.name
 
 
 # -------------------------------------------------------------------------------------------------------------------- helpers

@@ -311,8 +311,11 @@ def test_columns_explanation_and_source_can_be_hidden(show):
     assert cell(viewer, "x1", "d").is_visible()
 
 
-def test_a_long_graph_follows_the_active_node_and_can_be_zoomed(show, visit):
+def test_a_long_graph_in_one_line_follows_the_active_node_and_can_be_zoomed(show, visit):
     viewer, page = show("chain"), visit.page
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_role("checkbox", name="Long graphs in lines").uncheck()  # in lines: test_long_graphs.py
+    viewer.get_by_label("View", exact=True).click()
     box = viewer.locator(".mg-graph")
     inside = """() => { const b = document.querySelector(".mg-graph").getBoundingClientRect();
         const n = document.querySelector(".mg-node.mg-write").getBoundingClientRect();

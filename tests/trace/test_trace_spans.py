@@ -187,7 +187,7 @@ def test_code_without_source_has_no_spans():
     for name in ("<string>", "<no such cell>"):
         f = from_text("def f(x):\n    y = mg.sin(x)\n    return y * x\n", name, register=False)
         trace = traced(f, 1.0)
-        assert "source" not in trace and excerpts(trace) == [None, None] and trace["title"] == "f(x) at x = 1"
+        assert "source" not in trace and excerpts(trace) == [None, None] and trace["title"] == "f(x), x = 1"
         assert all("name" not in n for n in trace["nodes"])
 
 

@@ -114,7 +114,7 @@ def test_the_plain_table_holds_every_final_value_and_leaves_the_rest_empty():
     rows = [line.split("<td>") for line in plain_table(all_samples()["seed"]).split("<tr>")[2:]]
     assert [re.sub("<.*", "", cell) for cell in rows[1][1:]] == ["input", "5", "0", "1.716"]
     constants = plain_table(all_samples()["constants"])
-    assert "<tr><th>c1</th><td>const</td><td>3</td><td></td><td></td></tr>" in constants, "not computed is empty, not 0"
+    assert "<tr><th>c1</th><td>constant</td><td>3</td><td></td><td></td></tr>" in constants, "not computed is empty, not 0"
 
 
 def test_the_cell_output_begins_with_the_table_and_holds_the_whole_page():
@@ -137,7 +137,7 @@ def test_every_state_of_every_sample_is_well_formed_svg(name):
     count = len(sample["steps"])
     for k in sorted({0, 1, count // 2, count - 1, count}):
         picture = ET.fromstring(viz.to_svg(sample, k))
-        assert picture.tag == SVG + "svg" and f"step {k} of {count}" in picture.find(SVG + "title").text
+        assert picture.tag == SVG + "svg" and f"Step {k} / {count}" in picture.find(SVG + "title").text
 
 
 def texts(picture):

@@ -94,7 +94,7 @@ def test_a_grid_holds_the_trace_of_every_point():
             expected = trace_function(f, values[0][a], values[1][b])
             assert found["steps"] == expected["steps"] and found["nodes"] == expected["nodes"]
     assert len(grid.document["templates"]) < 9, "points share templates (brackets around a negative number make another form)"
-    assert grid.still["title"] == "f(x1, x2) at x1 = 2, x2 = 5"
+    assert grid.still["title"] == "f(x1, x2), x1 = 2, x2 = 5"
 
 
 def test_a_program_that_branches_has_a_template_for_each_way():

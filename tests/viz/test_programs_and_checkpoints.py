@@ -1,5 +1,6 @@
 """Programs, static graphs and checkpoints as Traces: what the memory lens and the graph read."""
 
+import gc
 import weakref
 from collections import Counter
 
@@ -220,6 +221,81 @@ def test_what_a_checkpoint_holds_dies_with_its_last_operation():
     alone = lambda x: mg.checkpoint(lambda a: mg.checkpoint(lambda b: b.sin().exp(), a), x)
     trace = validate(trace_function(alone, 0.5, mode="reverse"))
     assert holding(trace)[-1] == Counter() and all(held == Counter("x") for held in holding(trace)[step_of(trace, "holds")[0] : -6])
+
+
+def test_a_checkpoint_whose_result_is_thrown_away_dies_there():
+    block = lambda a: mg.sin(a * a).exp()
+
+    def at_once(x):
+        mg.checkpoint(block, x)
+        return x.cos()
+
+    def later(x):
+        y = mg.checkpoint(block, x)
+        a = x.cos()
+        y = None  # noqa: F841
+        return a * 2.0 * 3.0
+
+    def at_the_end(x):
+        y = mg.checkpoint(block, x)  # noqa: F841
+        return x.cos() * 2.0
+
+    def one_of_two(x):
+        y, z = mg.checkpoint(block, x), mg.checkpoint(block, x)  # noqa: F841
+        return y * 2.0
+
+    def inside(x):
+        def outer(a):
+            mg.checkpoint(block, a.exp())
+            return a.sin() * a
+
+        return mg.checkpoint(outer, x)
+
+    def changes(trace):
+        """Where values are held or dropped: the step's node and what; the way back of a checkpoint in use left out."""
+        back = next(i for i, s in enumerate(trace["steps"]) if s["phase"] == "seed" and s["writes"][0][1] == "g")
+        return [(s["node"], s.get("holds"), s.get("drops")) for s in trace["steps"][:back] if "holds" in s or "drops" in s]
+
+    expected = {
+        at_once: [("v3", ["x"], ["x"])],
+        later: [("v3", ["x"], None), ("v4", None, ["x"])],
+        at_the_end: [("v3", ["x"], None), ("v5", None, ["x"])],
+        one_of_two: [("v3", ["x"], None), ("v6", ["x"], None), ("v7", None, ["x"])],
+        inside: [("v4", ["v1"], ["v1"]), ("v6", ["x"], None)],
+    }
+    gc.disable()  # what dies, dies when the last reference goes, and not some time later
+    try:
+        for f, steps in expected.items():
+            for mode in ("reverse", "both"):
+                trace = validate(trace_function(f, 0.5, mode=mode))
+                assert changes(trace) == steps, f"{f.__name__}, {mode}"
+                assert holding(trace)[-1] == Counter() and check_laws(trace) == []
+    finally:
+        gc.enable()
+    alive = validate(trace_function(lambda x: mg.checkpoint(block, x), 0.5, mode="primal"))
+    assert holding(alive)[-1] == Counter("x"), "what the function returns is not thrown away"
+
+
+def test_tracing_keeps_nothing_alive_that_the_function_throws_away():
+    alive = []
+
+    def f(x):
+        y = x.exp()
+        place = weakref.ref(y.node)
+        alive.append(place() is not None)
+        y = x.sin()
+        mg.cos(x)  # the trace looks at the variables here
+        alive.append(place() is not None)
+        return y
+
+    gc.disable()
+    try:
+        for mode in ("primal", "forward", "reverse", "both"):
+            trace = validate(trace_function(f, 0.5, mode=mode))
+            assert [n["op"] for n in trace["nodes"] if "op" in n] == ["exp", "sin", "cos"]
+    finally:
+        gc.enable()
+    assert alive == [True, False] * 4, "it dies as it would without a trace"
 
 
 def test_watching_keeps_no_checkpoint_alive():

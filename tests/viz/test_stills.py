@@ -126,13 +126,13 @@ def test_a_note_stands_where_its_wire_does_not_run():
 
 def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
     def chain(x):
-        for _ in range(4):
+        for _ in range(3):
             x = mg.sin(x) * 1.5
         return x
 
     wide, small = trace_function(chain, 0.5, mode="primal"), all_samples()["seed"]
     slide = Scene(wide, aspect=16 / 9, room=(2100.0, 1000.0))
-    assert not slide.follows and slide.width > 1400 and slide.enlarged > 1.1
+    assert not slide.follows and slide.width > 1300 and slide.enlarged > 1.05
     assert slide.head + slide.view[1] + slide.foot <= slide.height, "nothing overlaps"
     figure = slide.figure(72)
     slide.draw(figure, 5)
@@ -301,5 +301,5 @@ def test_a_page_can_be_saved_in_chinese_with_views_open(tmp_path):
     assert '<html lang="zh">' in page and '"views":["memory","cut"]' in page
     with pytest.raises(ValueError, match="no view 'lens'"):
         viz.save(trace, tmp_path / "b.html", views=["lens"])
-    with pytest.raises(ValueError, match=r"\.svg has neither"):
+    with pytest.raises(ValueError, match=r"views= are for pages; \.svg has none"):
         viz.save(trace, tmp_path / "b.svg", views=["cut"])

@@ -1,6 +1,7 @@
 """The training's record and its pictures: what is kept is what happened, and watching costs next to nothing."""
 
 import base64
+import gzip
 import json
 import math
 import re
@@ -14,6 +15,7 @@ import minigrad as mg
 import viz
 from minigrad import nn
 from viz import training
+from viz.training.assets import script
 from viz.training.history import GRID, LEVELS, histogram, packed
 
 
@@ -262,6 +264,31 @@ def test_the_widget_shows_the_history(trained):
     assert view.history == trained[1].to_dict() and view.at == -1 and "disc" in repr(view)
     view.send_history(viz.History("other").to_dict(), True)
     assert view.history["title"] == "other" and view.running
+
+
+def test_the_widget_sends_the_history_compressed_and_nothing_else_of_it(trained):
+    pytest.importorskip("anywidget", reason='anywidget is not installed: pip install "minigrad[viz]"')
+    view, unpack = training.TrainingView(trained[1]), lambda held: json.loads(gzip.decompress(held))
+    assert "history" not in view.keys, "not once more as JSON"  # the names of what is shared with the page
+    assert unpack(view.packed) == trained[1].to_dict() and len(view.packed) < len(json.dumps(trained[1].to_dict())) / 2
+    later = {**trained[1].to_dict(), "title": "a < b"}
+    view.send_history(later, False)
+    assert unpack(view.packed) == later and view.get_state(["packed"])["packed"] == view.packed
+
+
+def test_a_page_holds_a_large_history_compressed(trained, monkeypatch):
+    plain = training.to_html(trained[1])
+    assert '<script type="application/json" id="history">{' in plain
+    monkeypatch.setattr("viz.page.LARGE", 100)
+    held = re.search(r'<script type="application/gzip" id="history">([^<]*)</script>', training.to_html(trained[1]))[1]
+    assert json.loads(gzip.decompress(base64.b64decode(held))) == trained[1].to_dict()
+
+
+def test_each_name_of_the_views_one_module_is_declared_once():
+    """Its parts are joined into one: a name that two of them declare would stop the whole."""
+    names = re.findall(r"(?m)^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", script())
+    assert len(names) > 15 and {"mount", "unpacked", "translator"} <= set(names)
+    assert sorted(names) == sorted(set(names))
 
 
 def test_logging_does_a_few_things_however_much_was_logged():

@@ -26,7 +26,9 @@ from viz.export.film import PAPER
 from viz.grouping import grouped
 from viz.page import to_html
 from viz.reading import check
+from viz.speech import spoken, table_words, titled
 from viz.svg import to_svg
+from viz.texts import words
 
 FORMATS = {
     "html": "the stepper as one page",
@@ -91,7 +93,8 @@ def save(
         per_page: frames on each page of a strip, 1 to 24; default: as many as stay legible.
         paper: ``"a4"`` or ``"letter"``, for a strip.
         progress: show a progress bar (needs tqdm); by default for films and strips of more than 20 frames.
-        lang, views: of a page: its language, "en" or "zh", and the further views that are open at first (:data:`viz.page.VIEWS`).
+        lang: the language of the words, "en" or "zh"; of everything but the Trace itself (.json). The Trace's title stays as it is.
+        views: of a page: the further views that are open at first (:data:`viz.page.VIEWS`).
         groups: in pictures, Modules and stretches of a large graph as single boxes where the viewer shows them so at first (``"auto"``),
             ``"open"``: every node, or ``"closed"``: the fewest boxes.
 
@@ -100,7 +103,8 @@ def save(
 
     Raises:
         viz.reading.TraceError: the document is not a Trace.
-        ValueError: an unknown ending, size, step or option; a graph or film too large (the message says what to do).
+        ValueError: an unknown ending, size, step or option; a graph or film too large; Chinese in a format that matplotlib draws where
+            no font has the letters (the message says what to do).
         ModuleNotFoundError: the format needs matplotlib, which is not installed.
         OSError: the file cannot be written.
     """
@@ -115,19 +119,25 @@ def save(
     last = len(trace["steps"])
     if step is not None and not (isinstance(step, int) and 0 <= step <= last):
         raise ValueError(f"save: step {step} does not exist; this Trace has the states 0 to {last}")
-    if form != "html" and (views or lang != "en"):
-        raise ValueError(f"save: lang= and views= are for pages; .{form} has neither a language nor views")
+    if form != "html" and views:
+        raise ValueError(f"save: views= are for pages; .{form} has none")
+    t = words(lang)
+    if form == "json" and t.foreign:
+        raise ValueError("save: a .json is the Trace itself, whose sentences are English; lang= is for what is drawn or written from it")
     named = {**trace, "title": title} if title is not None else trace
     if form in ("html", "svg", "txt", "json"):
-        text = to_html(named, step=step or 0, lang=lang, views=views) if form == "html" else _text(named, form, step, groups)
+        text = to_html(named, step=step or 0, lang=lang, views=views) if form == "html" else _text(named, form, step, groups, lang)
         with whole(path) as place:
             place.write_text(text, encoding="utf-8", newline="\n")
         return Path(path)
     _need_matplotlib(form)
+    from viz.export.frame import need_letters
+
     if scale.too_large(trace):
         raise scale.TooLarge("save: " + scale.as_text(scale.overview(trace)))
-    named = grouped(named, groups)
+    named = grouped(spoken(named, t), groups, t)
     _not_too_many_nodes(named)
+    need_letters(t, form)
     many = form in FILMS or steps is not None
     numbers = states(steps, last) if many else [last if step is None else step]
     if len(numbers) > MOST_FRAMES:
@@ -137,13 +147,13 @@ def save(
             "or save an .html page, which steps through all of them."
         )
     show = progress_bar(progress if progress is not None else len(numbers) > MANY, Path(path).name)
-    _paint(named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, show)
+    _paint(named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show)
     return Path(path)
 
 
 def _paint(
     trace: Mapping[str, Any], path: Path, form: str, numbers: list[int], many: bool, size: Any, dpi: float, fps: float, dark: bool,
-    per_page: int | None, paper: str, show: Callable[[Iterable[int]], Iterable[int]],
+    per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
     from viz.export import film
     from viz.export.frame import READABLE, Scene
@@ -166,7 +176,7 @@ def _paint(
         raise ValueError(
             f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no room for a graph; at least 400×300 has" if pixels else "save"
         )
-    scene = Scene(trace, aspect=aspect, room=room, steps=numbers, dark=dark)
+    scene = Scene(trace, aspect=aspect, room=room, steps=numbers, dark=dark, lang=lang)
     if form in FILMS:
         dpi = min(dpi, 96.0, 72 * max(1.0, FILM_ROOM[0] / scene.width))
     if pixels is None:
@@ -245,12 +255,13 @@ def progress_bar(wanted: bool, name: str) -> Callable[[Iterable[int]], Iterable[
     return lambda numbers: numbers
 
 
-def _text(trace: Mapping[str, Any], form: str, step: int | None, groups: str) -> str:
+def _text(trace: Mapping[str, Any], form: str, step: int | None, groups: str, lang: str) -> str:
     if form == "svg":
-        return to_svg(trace, step, groups=groups)
+        return to_svg(trace, step, groups=groups, lang=lang)
     if form == "json":
         return to_json(dict(trace)) + "\n"
-    return table({"title": "", **trace}, step)
+    t = words(lang)
+    return table({**trace, "title": titled(trace, t)}, step, table_words(t))
 
 
 def _pixels(size: Any) -> tuple[int, int] | None:

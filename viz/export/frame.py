@@ -13,14 +13,16 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.trace.replay import State, state_at
 from minigrad.trace.schema import LEVELS
 from viz.export import mathtext
-from viz.layout import measure, with_layout
+from viz.layout import measure, with_lines
+from viz.layout.lines import turn_of
 from viz.numbers import brief, heat_of, short
 from viz.reading import caption, heading_runs, keeps, plain, runs
+from viz.speech import beginning, pass_text, spoken
 from viz.svg import (
     MATRIX_CELL,
     MATRIX_ROW,
@@ -28,22 +30,25 @@ from viz.svg import (
     ROUND,
     STAGES,
     TIP,
+    Look,
     blend,
     curve,
     hatching,
     legend_of,
     matrix_height,
     matrix_of,
+    middle,
     notes_of,
     palette,
     shown_column,
 )
+from viz.texts import Words, words
 
 MARGIN = 22.0
-TITLE, TIMELINE, GAP = 34.0, 30.0, 12.0  # heights of the rows above the graph
+TITLE, SEEDS, TIMELINE, GAP = 34.0, 21.0, 30.0, 12.0  # heights of the rows above the graph
+SEED, SEED_FONT = 12.0, 15.0  # font sizes of the line below the title: its words, its formulas
 FORMULA, SENTENCE = 19.0, 13.5  # font sizes
 NARROWEST = 620.0
-WORDS = {"v": "value", "d": "tangent", "g": "adjoint"}
 DASH = {"v": (0, ()), "d": (0, (10, 5)), "g": (0, (0.1, 6))}
 """Line, dashes, dots, as on the page; lengths in the layout's unit, whatever the line's width."""
 STAGE_DASH = ((), (7, 3), (2, 3), (9, 3, 2, 3))
@@ -54,7 +59,16 @@ SLIDE = 720.0
 READABLE = 0.6
 """A picture that would show the graph smaller than this shows a part of it at full size instead."""
 GHOST = 0.1
-FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "Microsoft YaHei", "PingFang SC", "SimHei")
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "WenQuanYi Micro Hei",
+    "Microsoft YaHei",
+    "PingFang SC",
+    "SimHei",
+)
 """matplotlib brings the first; the others have Chinese letters, and the first that is installed is used where a title needs it."""
 
 
@@ -67,6 +81,15 @@ def fonts() -> list[str]:
     return [name for name in FONTS if name in here]
 
 
+def need_letters(t: Words, form: str) -> None:
+    """Raises ValueError where matplotlib would draw boxes for the letters of a language."""
+    if t.foreign and fonts() == [FONTS[0]]:
+        raise ValueError(
+            f"no font with Chinese letters is installed here, so a .{form} cannot be drawn with lang={t.lang!r}. Install one (matplotlib "
+            f"looks for {', '.join(FONTS[1:])}), or write an .svg or .html of the Trace: they take the fonts of whoever opens them"
+        )
+
+
 @lru_cache(maxsize=4096)
 def text_width(text: str, font: float, bold: bool = False) -> float:
     """Width of a line of plain text."""
@@ -74,23 +97,29 @@ def text_width(text: str, font: float, bold: bool = False) -> float:
     from matplotlib.textpath import TextToPath
 
     prop = FontProperties(family="DejaVu Sans", size=font, weight="bold" if bold else "normal")
-    known = "".join(ch if ord(ch) < 0x2E80 else "M" for ch in text)  # the letters of East Asia are one em wide at most
-    return float(TextToPath().get_text_width_height_descent(known, prop, ismath=False)[0]) if known else 0.0
+    known = "".join(ch for ch in text if not measure.is_wide(ch))
+    wide = font * (len(text) - len(known))  # the letters of East Asia are one em wide, and in none of the fonts that are measured here
+    return wide + (float(TextToPath().get_text_width_height_descent(known, prop, ismath=False)[0]) if known else 0.0)
+
+
+_WIDE, _CLOSING = r"\u2e80-\ufaff\uff00-\uff60", "、。，．：；？！）》」』】"
+_WORD = re.compile(rf"\s+|(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]*")
+"""What stands together in a line: a word, or a letter of East Asia, which needs no blank around it; with the closing signs that follow."""
 
 
 def wrap(text: str, font: float, room: float) -> list[str]:
     """Words in as many lines as fit; a word wider than the room is cut."""
     out = [""]
-    for word in text.split():
-        longer = f"{out[-1]} {word}".strip()
-        if text_width(longer, font) <= room:
-            out[-1] = longer
+    for word in _WORD.findall(text):
+        longer = out[-1] + (" " if word.isspace() else word)
+        if word.isspace() or text_width(longer, font) <= room:
+            out[-1] = longer if out[-1] else longer.lstrip()
             continue
         while text_width(word, font) > room and len(word) > 8:
             keep = max(4, int(len(word) * room / text_width(word, font)) - 1)
             out, word = [*out, word[:keep]], word[keep:]
         out.append(word)
-    return [line for line in out if line]
+    return [line.rstrip() for line in out if line.strip()]
 
 
 class Scene:
@@ -104,6 +133,7 @@ class Scene:
         steps: the steps that will be drawn, which decide how much room their words get; all by default.
         dark: the page's dark colours.
         title: in the place of the Trace's own.
+        lang: the language of the words, "en" or "zh".
     """
 
     def __init__(
@@ -115,15 +145,19 @@ class Scene:
         steps: Sequence[int] | None = None,
         dark: bool = False,
         title: str | None = None,
+        lang: str = "en",
     ):
-        self.trace = with_layout(trace)
+        self.words = words(lang)
+        self.trace = with_lines(trace if "seeded" in trace else spoken(trace, self.words))
         self.place = self.trace["layout"]
         self.scale = 1.0
         self.title = str(self.trace.get("title") or "") if title is None else title
         self.colour = {name: pair[dark] for name, pair in palette().items()}
         self.numbers = list(range(len(self.trace["steps"]) + 1)) if steps is None else list(steps)
         self.nodes = {node["id"]: node for node in self.trace["nodes"]}
-        self.legend, self.foot = legend_of(self.trace), matrix_height(self.trace)
+        phases = {self.words(str(step.get("phase", ""))) for step in self.trace["steps"]}
+        self.indent = max([98.0, *(text_width(phase, 10.5, True) + 30 for phase in phases)])  # of the formulas, beside the phase's name
+        self.legend, self.foot = legend_of(self.trace, self.words), matrix_height(self.trace)
         self.enlarged, self.keeping = 1.0, keeps(self.trace)
         graph_width, graph_height = self.place["width"], self.place["height"]
         self.view = (graph_width, graph_height)
@@ -167,14 +201,10 @@ class Scene:
         """The step's formula in lines, its sentence in lines, and the formula as plain text where mathtext cannot set it."""
         steps = self.trace["steps"]
         if at == 0:
-            return (
-                [],
-                wrap("Nothing has been computed yet." if steps else "This Trace has no steps.", SENTENCE, self.across - 2 * MARGIN),
-                "",
-            )
+            return [], wrap(beginning(self.trace, self.words), SENTENCE, self.across - 2 * MARGIN), ""
         step = steps[at - 1]
         parts = mathtext.pieces(step.get("formula") or [])
-        room = self.across - 2 * MARGIN - 112
+        room = self.across - 2 * MARGIN - 14 - self.indent
         sentence = wrap(str(step.get("say") or ""), SENTENCE, self.across - 2 * MARGIN - 20)
         if not all(mathtext.drawable(piece.tex) for piece in parts):
             return [], sentence, plain(runs(step.get("formula") or []))
@@ -187,7 +217,35 @@ class Scene:
 
     def _head(self) -> float:
         words = max((self._height_of(at) for at in self.numbers), default=0.0)
-        return MARGIN + TITLE + TIMELINE + GAP + words + GAP + (LEGEND if self.legend else 0.0)
+        return self._upper() + words + GAP + LEGEND * len(self._legend_rows())
+
+    def _upper(self) -> float:
+        """Height of what stands above the formula: margin, title, seeds, timeline."""
+        return MARGIN + TITLE + SEEDS * len(self._seed_rows()) + TIMELINE + GAP
+
+    def _seed_rows(self) -> list[list[_Seeds]]:
+        """The seeds of each mode, beside one another as far as there is room. For several passes one row is kept, which names them."""
+        if self.trace.get("passes"):
+            return [[]]
+        room, rows = self.across - 2 * MARGIN, [[]]  # type: float, list[list[_Seeds]]
+        for said, tokens in self.trace["seeded"]:
+            seeds = _Seeds.of(said, tokens)
+            if rows[-1] and sum(one.width for one in rows[-1]) + seeds.width > room:
+                rows.append([])
+            rows[-1].append(seeds)
+        return rows if rows[0] else []
+
+    def _legend_rows(self) -> list[list[Look]]:
+        """The legend in as many lines as its words need."""
+        room, rows, used = self.across - 2 * MARGIN, [], 0.0  # type: float, list[list[Look]], float
+        for look in self.legend:
+            wide = _look_width(look)
+            if not rows or used + wide > room:
+                rows.append([])
+                used = 0.0
+            rows[-1].append(look)
+            used += wide
+        return rows
 
     # ------------------------------------------------------------------------------------------------------------ drawing
 
@@ -213,6 +271,7 @@ class Scene:
         head = _axes(figure, frame, (0, self.across), (self.height / self.enlarged, 0))
         self.scale *= self.enlarged
         self._title(head, now)
+        self._seeds(head, step)
         self._timeline(head, at, now)
         self._explain(head, at, step, now)
         self._legend(head)
@@ -223,7 +282,7 @@ class Scene:
     def _title(self, page: Any, now: str) -> None:
         x = self.across - MARGIN
         for column in reversed(self.trace["columns"]):
-            key, word = column["key"], str(column.get("label") or WORDS.get(column["key"], ""))
+            key, word = column["key"], str(column["label"])
             chip = text_width(word, 11.5, True) + 42
             x -= chip
             current = key == now
@@ -238,10 +297,27 @@ class Scene:
             title = title[:-2].rstrip("…") + "…" if len(title) > 2 else ""
         self._write(page, MARGIN, MARGIN + 13, _literal(title), color=self.colour["ink"], fontsize=15, weight="bold", family=fonts())
 
+    def _seeds(self, page: Any, step: Mapping[str, Any] | None) -> None:
+        """What each pass begins with, or which of several passes this is."""
+        look, y = {"color": self.colour["soft"], "fontsize": SEED, "family": fonts()}, MARGIN + TITLE + 4
+        if step is not None and "pass" in step:
+            self._write(page, MARGIN, y, _literal(pass_text(self.trace, self.words, step["pass"])), **look)
+        room = self.across - 2 * MARGIN
+        for row in self._seed_rows():
+            x = MARGIN
+            for one in row:
+                self._write(page, x, y, one.said, **look)
+                if one.plainly:
+                    self._write(page, x + one.before, y, _literal(one.plainly), **{**look, "color": self.colour["ink"]})
+                else:
+                    self._formula(page, one.tokens, x + one.before, y, SEED_FONT * min(1.0, (room - one.before) / (one.width - one.before)))
+                x += one.width
+            y += SEEDS
+
     def _timeline(self, page: Any, at: int, now: str) -> None:
         steps = self.trace["steps"]
         counter = f"{at} / {len(steps)}"
-        left, right, y = MARGIN, self.across - MARGIN - text_width("0" * len(counter), 11.5) - 16, MARGIN + TITLE + 6
+        left, right, y = MARGIN, self.across - MARGIN - text_width("0" * len(counter), 11.5) - 16, self._upper() - TIMELINE - GAP + 6
         self._write(
             page, self.across - MARGIN, y + 4, counter, color=self.colour["soft"], fontsize=11.5, family="DejaVu Sans Mono", ha="right"
         )
@@ -268,13 +344,12 @@ class Scene:
 
     def _explain(self, page: Any, at: int, step: Mapping[str, Any] | None, now: str) -> None:
         formula, sentence, plainly = self._words(at)
-        y = MARGIN + TITLE + TIMELINE + GAP
-        x = MARGIN
+        x, y = MARGIN, self._upper()
         if step is not None:
             bottom = y + self._height_of(at) - 4
             self._stroke(page, [x + 1, x + 1], [y + 2, bottom], color=self.colour[now], lw=3, **_dashed(now, 3))
             x += 14
-            phase = str(step.get("phase", ""))
+            phase = self.words(str(step.get("phase", "")))
             if formula or plainly:
                 wide = text_width(phase, 10.5, True) + 18
                 high = _line_height(formula[0]) if formula else 26.0
@@ -282,15 +357,15 @@ class Scene:
                 self._box(page, x, middle - 10, wide, 20, 6, fill=self.colour[now + "-tint"], rim="none")
                 self._write(page, x + 9, middle + 3.8, phase, color=self.colour[now], fontsize=10.5, weight="bold", family=fonts())
         if plainly:
-            self._write(page, x + 98, y + 17, _literal(plainly), color=self.colour["ink"], fontsize=14, family=fonts())
+            self._write(page, x + self.indent, y + 17, _literal(plainly), color=self.colour["ink"], fontsize=14, family=fonts())
             y += 26
         for line in formula:
             high = _line_height(line)
             up = max(mathtext.size(piece.tex, FORMULA)[1] for piece in line)
             down = max(mathtext.size(piece.tex, FORMULA)[2] for piece in line)
-            room = self.across - 2 * MARGIN - 112
+            room = self.across - 2 * MARGIN - 14 - self.indent
             font = FORMULA * min(1.0, room / max(mathtext.width(line, FORMULA), 1.0))
-            self._formula(page, line, x + 98, y + (high + up - down) / 2, font)
+            self._formula(page, line, x + self.indent, y + (high + up - down) / 2, font)
             y += high
         for text in sentence:
             self._write(page, x, y + 13, _literal(text), color=self.colour["soft" if step else "ink"], fontsize=SENTENCE, family=fonts())
@@ -304,18 +379,24 @@ class Scene:
 
     def _legend(self, page: Any) -> None:
         """What the colours, dashes and hatching of the graph mean."""
-        x, y = MARGIN, self.head / self.enlarged - 14
-        for words, stage, slanted, square in self.legend:
-            ink, tint = (self.colour[f"b{stage}"], self.colour[f"b{stage}-tint"]) if stage else (self.colour["wire"], self.colour["raised"])
-            if square:
-                fill = self.colour["ink"] if square == "kept" else "none"
-                self._box(page, x + 7, y - 8, 8, 8, 0.1, fill=fill, rim=self.colour["ink"], line=1.2)
-            else:
-                self._box(page, x, y - 10, 22, 12, 3, fill=tint, rim=ink, line=1.6, dash=(0, STAGE_DASH[stage]))
-            for start in (x + 2, x + 10) if slanted else ():
-                self._stroke(page, [start, start + 10], [y + 2, y - 10], color=ink, lw=1.2, zorder=3.1)
-            self._write(page, x + 28, y, words, color=self.colour["soft"], fontsize=11, family=fonts())
-            x += 46 + text_width(words, 11)
+        rows = self._legend_rows()
+        for i, row in enumerate(rows):
+            x, y = MARGIN, self.head / self.enlarged - 14 - LEGEND * (len(rows) - 1 - i)
+            for look in row:
+                self._look(page, look, x, y)
+                x += _look_width(look)
+
+    def _look(self, page: Any, look: Look, x: float, y: float) -> None:
+        words, stage, slanted, square = look
+        ink, tint = (self.colour[f"b{stage}"], self.colour[f"b{stage}-tint"]) if stage else (self.colour["wire"], self.colour["raised"])
+        if square:
+            fill = self.colour["ink"] if square == "kept" else "none"
+            self._box(page, x + 7, y - 8, 8, 8, 0.1, fill=fill, rim=self.colour["ink"], line=1.2)
+        else:
+            self._box(page, x, y - 10, 22, 12, 3, fill=tint, rim=ink, line=1.6, dash=(0, STAGE_DASH[stage]))
+        for start in (x + 2, x + 10) if slanted else ():
+            self._stroke(page, [start, start + 10], [y + 2, y - 10], color=ink, lw=1.2, zorder=3.1)
+        self._write(page, x + 28, y, words, color=self.colour["soft"], fontsize=11, family=fonts())
 
     def _matrix(self, page: Any, at: int, step: Mapping[str, Any] | None) -> None:
         """The Jacobian as far as it is filled, under the graph."""
@@ -362,7 +443,7 @@ class Scene:
             if edge["id"] in lit:
                 continue
             points = self.place["edges"][edge["id"]]["points"]
-            if points[-1][0] < left or points[0][0] > left + wide:
+            if max(x for x, _ in points) < left or min(x for x, _ in points) > left + wide:
                 continue
             alive = edge["src"] in state.born and edge["dst"] in state.born
             self._edge(axes, points, "", 1.0 if alive else GHOST, STAGES.get(edge.get("stage", ""), 0))
@@ -401,10 +482,16 @@ class Scene:
         """A hairline around a part of a graph, and where in the whole it lies."""
         wide, high = self.view
         self._box(page, x0 - 6, y0 - 6, wide + 12, high + 12, 8, fill="none", rim=self.colour["line"], line=1)
-        y, length = y0 + high + 11, wide * wide / self.place["width"]
-        self._stroke(page, [x0, x0 + wide], [y, y], color=self.colour["line"], lw=3, solid_capstyle="round")
-        start = x0 + wide * left / self.place["width"]
-        self._stroke(page, [start, start + length], [y, y], color=self.colour["soft"], lw=3, solid_capstyle="round")
+        if wide < self.place["width"] - 1:
+            y, length = y0 + high + 11, wide * wide / self.place["width"]
+            self._stroke(page, [x0, x0 + wide], [y, y], color=self.colour["line"], lw=3, solid_capstyle="round")
+            start = x0 + wide * left / self.place["width"]
+            self._stroke(page, [start, start + length], [y, y], color=self.colour["soft"], lw=3, solid_capstyle="round")
+        if high < self.place["height"] - 1:
+            x, length = x0 + wide + 11, high * high / self.place["height"]
+            self._stroke(page, [x, x], [y0, y0 + high], color=self.colour["line"], lw=3, solid_capstyle="round")
+            start = y0 + high * top / self.place["height"]
+            self._stroke(page, [x, x], [start, start + length], color=self.colour["soft"], lw=3, solid_capstyle="round")
 
     def _edge(self, axes: Any, points: Sequence[Sequence[float]], now: str, alpha: float, stage: int = 0) -> None:
         from matplotlib.patches import PathPatch, Polygon
@@ -420,7 +507,7 @@ class Scene:
         axes.add_patch(Polygon(tip, closed=True, fc=ink, ec="none", alpha=alpha, zorder=order))
 
     def _pill(self, axes: Any, points: Sequence[Sequence[float]], text: str, now: str) -> None:
-        x, y = _middle(_path(curve(points)))
+        x, y = middle(points) if turn_of(points) >= 0 else _middle(_path(curve(points)))
         wide = text_width(text, 10, True) + 14
         self._box(axes, x - wide / 2, y - 9, wide, 18, 9, fill=self.colour["surface"], rim=self.colour[now], line=1.2, order=5)
         self._write(
@@ -572,6 +659,28 @@ class Scene:
 # --------------------------------------------------------------------------------------------------------------- small things
 
 
+class _Seeds(NamedTuple):
+    """The seeds of one mode: its words; the formula, or plain text where mathtext lacks a letter; where that begins; the width."""
+
+    said: str
+    tokens: list[mathtext.Piece]
+    plainly: str
+    before: float
+    width: float
+
+    @classmethod
+    def of(cls, said: str, tokens: Sequence[Mapping[str, Any]]) -> _Seeds:
+        parts, before = mathtext.pieces(tokens), text_width(said, SEED) + 12
+        if all(mathtext.drawable(piece.tex) for piece in parts):
+            return cls(said, parts, "", before, before + mathtext.width(parts, SEED_FONT) + 24)
+        plainly = plain(runs(tokens))
+        return cls(said, [], plainly, before, before + text_width(plainly, SEED) + 24)
+
+
+def _look_width(look: Look) -> float:
+    return 46 + text_width(look.words, 11)
+
+
 def _axes(figure: Any, frame: tuple[float, float, float, float], across: tuple[float, float], down: tuple[float, float]) -> Any:
     axes = figure.add_axes(frame)
     axes.set(xlim=across, ylim=down)
@@ -622,11 +731,11 @@ def _path(data: str) -> Any:
 
     points: list[tuple[float, float]] = []
     codes: list[int] = []
-    for letter, numbers in re.findall(r"([MLC])([^MLC]*)", data):
+    for letter, numbers in re.findall(r"([MLQC])([^MLQC]*)", data):
         flat = [float(v) for v in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", numbers)]
         pairs = list(zip(flat[::2], flat[1::2], strict=True))
         points += pairs
-        codes += [{"M": Path.MOVETO, "L": Path.LINETO, "C": Path.CURVE4}[letter]] * len(pairs)
+        codes += [{"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3, "C": Path.CURVE4}[letter]] * len(pairs)
     return Path(points, codes)
 
 

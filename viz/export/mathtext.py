@@ -102,7 +102,13 @@ def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[Piece]:
 def of_runs(runs: Sequence[Run]) -> str:
     """A card's heading, which the other pictures set from runs, as mathtext."""
     out = ""
-    for run in runs:
+    joined: list[Run] = []
+    for run in runs:  # an exponent of several pieces, as in e^v₄, is one exponent
+        if joined and run.level and joined[-1].level == run.level:
+            joined[-1] = Run(joined[-1].text + run.text, joined[-1].italic and run.italic, run.level)
+        else:
+            joined.append(run)
+    for run in joined:
         text = run.text
         if text.strip() in SPACED:  # mathtext sets the room around operators itself
             sign = OPERATORS.get(text.strip()) or text.strip()

@@ -11,11 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from viz.layout import graphviz_, pure, wasi
+from viz.layout.lines import for_a_page
 from viz.layout.measure import boxes
 from viz.reading import check
 
 SMALL = 60  # up to here our own layout is at its best, and needs nothing
 LARGE = 150  # beyond here the viewer opens grouped, and Graphviz takes up to seconds, our own layout does not
+LONG = 1 / 3  # a chain of so many of all nodes makes a long graph, which is broken into lines: our own layout leads its wires along lanes
 
 FLOATING = frozenset({"const", "param", "seed"})
 """Kinds of source that need not stand with the inputs: they are put just before their first use."""
@@ -29,7 +31,8 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
     Args:
         trace: a ``minigrad.trace/1`` document.
         engine: ``"pure"`` (our own layered layout), ``"dot"`` (the Graphviz program, through the graphviz package), ``"wasi"`` (Graphviz as
-            WebAssembly), or ``"auto"``: pure up to 60 nodes and beyond 150, in between dot or wasi where one is installed.
+            WebAssembly), or ``"auto"``: pure up to 60 nodes and beyond 150, and for graphs that are mostly one chain; in between dot or
+            wasi where one is installed.
 
     Returns:
         ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y], ...]}}}`` in pixels, x and y of a node
@@ -46,7 +49,7 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
     sizes = tuple((name, *size) for name, size in boxes(trace).items())
     edges = tuple((e["id"], e["src"], e["dst"]) for e in trace["edges"])
     floating = tuple(n["id"] for n in trace["nodes"] if n.get("kind") in FLOATING)
-    return _copy(_solve(_choose(engine, len(sizes)), sizes, edges, floating))
+    return _copy(_solve(_choose(engine, len(sizes), _longest(sizes, edges)), sizes, edges, floating))
 
 
 def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,9 +58,26 @@ def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:
     return dict(trace) if trace.get("layout") else {**trace, "layout": layout(trace)}
 
 
-def _choose(engine: str, count: int) -> str:
+def with_lines(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """The Trace with a layout for a still: one much wider than a page is broken into lines (:mod:`viz.layout.lines`)."""
+    shown = with_layout(trace)
+    return shown if "lines" in shown["layout"] else {**shown, "layout": for_a_page(shown["layout"], shown["edges"])}
+
+
+def _longest(sizes: tuple[Any, ...], edges: tuple[Any, ...]) -> int:
+    """Nodes on the longest chain. An edge against the order of the nodes counts for nothing here."""
+    into: dict[str, list[str]] = {}
+    for _, src, dst in edges:
+        into.setdefault(dst, []).append(src)
+    depth: dict[str, int] = {}
+    for name, *_ in sizes:
+        depth[name] = 1 + max((depth.get(src, 0) for src in into.get(name, ())), default=0)
+    return max(depth.values(), default=0)
+
+
+def _choose(engine: str, count: int, longest: int = 0) -> str:
     if engine == "auto":
-        if not SMALL < count <= LARGE:
+        if not SMALL < count <= LARGE or longest > LONG * count:
             return "pure"
         return "dot" if graphviz_.available() else "wasi" if wasi.available() else "pure"
     if engine == "dot" and not graphviz_.available():

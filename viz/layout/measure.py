@@ -8,6 +8,7 @@ serif heading (the viewer squeezes a heading that a very wide font makes too lon
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,8 +40,13 @@ def text_width(runs: list[Run], font: float = HEAD_FONT) -> float:
         for ch in run.text:
             if "\u0300" <= ch <= "\u036f":
                 continue  # combining accents take no room
-            width += size * (0.32 if ch in " \u2009.,()[]|/ijl" else 0.85 if ch in "mwMW=+−×→" else 0.58)
+            width += size * (1.0 if is_wide(ch) else 0.32 if ch in " \u2009.,()[]|/ijl" else 0.85 if ch in "mwMW=+−×→" else 0.58)
     return width
+
+
+def is_wide(letter: str) -> bool:
+    """Whether a letter takes the room of two, as those of East Asia do."""
+    return unicodedata.east_asian_width(letter) in "WF"
 
 
 def kind_of(shape: Sequence[int]) -> str:

@@ -2,7 +2,8 @@
 
 After reading this file you know the four classical stages of layered drawing:
 
-1. *Layers.* A node's layer is the length of the longest path that leads to it, so every edge goes forward.
+1. *Layers.* A node's layer is the length of the longest path that leads to it, so every edge goes forward. What is computed from sources
+   alone (a weight cast, an input scaled anew at each of many steps) stands just before its first use, where that saves long wires.
 2. *Lanes.* An edge that skips layers gets a way-point in each, so that it passes between the nodes. Edges that leave the same node share
    their way-points, as wires share a trunk.
 3. *Order.* Sweeps back and forth sort each layer by the mean position of the neighbours (the barycentre); the order with the fewest
@@ -32,6 +33,7 @@ LAYER_GAP = 90.0  # between two layers; room for an edge's label
 PORT_GAP = 24.0  # between two edges that end at the same card
 MOST_LANES = 30_000  # beyond this many way-points, long edges are drawn straight: time and size matter more than beauty then
 SWEEPS = 12
+SAVES = 0.8  # what is computed from sources stands late where the wires are then shorter than this share of their length
 
 
 def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str, Any]:
@@ -89,14 +91,36 @@ def _layers(sizes: Sizes, edges: Edges, floating: set[str]) -> dict[str, int]:
             raise ValueError(f"edge {name!r} goes from {src!r} to {dst!r}, which stands earlier in the list of nodes: not a Trace's order")
         into[dst].append(src)
         out_of[src].append(dst)
-    layer: dict[str, int] = {}
+    early: dict[str, int] = {}
     for v in sizes:
-        layer[v] = 1 + max((layer[u] for u in into[v]), default=-1)
-    for v in sizes:
-        if v in floating and not into[v] and out_of[v]:
-            layer[v] = max(0, min(layer[u] for u in out_of[v]) - 1)
+        early[v] = 1 + max((early[u] for u in into[v]), default=-1)
+    late, light = dict(early), _from_sources(sizes, into, floating)
+    for v in reversed(list(sizes)):
+        if v in light and out_of[v]:
+            late[v] = max(late[v], min(late[u] for u in out_of[v]) - 1)
+    for layer in (early, late):
+        for v in sizes:
+            if v in floating and not into[v] and out_of[v]:
+                layer[v] = max(0, min(layer[u] for u in out_of[v]) - 1)
+    layer = late if _length(late, out_of) < SAVES * _length(early, out_of) else early
     first = min(layer.values())
     return {v: at - first for v, at in layer.items()}
+
+
+def _from_sources(sizes: Sizes, into: Mapping[str, list[str]], floating: set[str]) -> set[str]:
+    """What is computed from sources in one step, or from constants and parameters in any number of steps."""
+    fixed, light = set(floating), set()
+    for v in sizes:
+        if into[v] and all(u in fixed for u in into[v]):
+            fixed.add(v)
+        if into[v] and (v in fixed or not any(into[u] for u in into[v])):
+            light.add(v)
+    return light
+
+
+def _length(layer: Mapping[str, int], out_of: Mapping[str, list[str]]) -> int:
+    """Way-points that the edges need in all, those of one node sharing theirs."""
+    return sum(max(layer[u] for u in users) - layer[v] - 1 for v, users in out_of.items() if users)
 
 
 def _lanes(sizes: Sizes, edges: Edges, layer: Mapping[str, int]) -> tuple[Rows, tuple[Links, Links], dict[str, bool]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from viz.export.files import whole
 from viz.svg import palette
+from viz.texts import Words, words
 from viz.training.history import LEVELS, History
 
 SERIES = ("v", "d", "g", "soft", "ink")
@@ -18,7 +19,10 @@ DASHES = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)), (0, (2, 2)))
 MARKS = ("o", "s", "^", "D")
 
 
-def draw_curves(history: History, path: str | os.PathLike[str], *, snapshot: int = -1, log: bool | None = None, dpi: float = 144.0) -> Path:
+def draw_curves(
+    history: History, path: str | os.PathLike[str], *, snapshot: int = -1, log: bool | None = None, dpi: float = 144.0,
+    lang: str = "en",
+) -> Path:  # fmt: skip
     """Draw the curves, and beside them the decision surface of a snapshot if there is one, as .png, .pdf or .svg.
 
     Args:
@@ -27,9 +31,10 @@ def draw_curves(history: History, path: str | os.PathLike[str], *, snapshot: int
         snapshot: which snapshot's surface; -1 the last.
         log: a logarithmic axis for losses; by default where all their values are above 0 and span more than a factor of 20.
         dpi: pixels an inch of a PNG.
+        lang: language of the words, "en" or "zh"; the measures keep their names.
 
     Raises:
-        ValueError: another ending, or nothing was recorded.
+        ValueError: another ending or language, nothing was recorded, or no font has the language's letters.
         ModuleNotFoundError: matplotlib is not installed.
     """
     form = Path(path).suffix.lower().removeprefix(".")
@@ -37,7 +42,21 @@ def draw_curves(history: History, path: str | os.PathLike[str], *, snapshot: int
         raise ValueError(f"draw_curves: the endings are .png, .pdf and .svg, not {Path(path).suffix or 'none'!r}")
     if not history.measures:
         raise ValueError("draw_curves: the history has no measures; record some by log()")
+    t = words(lang)
     import matplotlib
+
+    from viz.export.frame import fonts, need_letters
+
+    need_letters(t, form)
+    plain = {"png": {"Software": None}, "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None}, "svg": {"Date": None}}[form]
+    with matplotlib.rc_context({"svg.hashsalt": "minigrad", "font.family": fonts()}):
+        figure = _drawn(history, snapshot, log, t)
+        with whole(path) as place:
+            figure.savefig(place, format=form, dpi=dpi, metadata=plain)
+    return Path(path)
+
+
+def _drawn(history: History, snapshot: int, log: bool | None, t: Words) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -55,17 +74,14 @@ def draw_curves(history: History, path: str | os.PathLike[str], *, snapshot: int
         every = np.array([v for name in names for v in history.measures[name][1] if np.isfinite(v)])
         if log or (log is None and word == "loss" and every.size and every.min() > 0 and every.max() > 20 * every.min()):
             area.set_yscale("log")
-        area.set(title=word, xlabel="epoch")
+        area.set(title=t(f"curves_{word}"), xlabel=t("epochWord"))
         area.grid(alpha=0.25)
         area.legend(frameon=False)
     if surface is not None:
-        _draw_surface(axes[-1], history, surface, history.snapshots[snapshot]["epoch"], colours)
+        _draw_surface(axes[-1], history, surface, history.snapshots[snapshot]["epoch"], colours, t)
     if history.title:
         figure.suptitle(history.title)
-    plain = {"png": {"Software": None}, "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None}, "svg": {"Date": None}}[form]
-    with matplotlib.rc_context({"svg.hashsalt": "minigrad"}), whole(path) as place:
-        figure.savefig(place, format=form, dpi=dpi, metadata=plain)
-    return Path(path)
+    return figure
 
 
 def grouped(history: History) -> dict[str, list[str]]:
@@ -78,7 +94,7 @@ def grouped(history: History) -> dict[str, list[str]]:
     return out
 
 
-def _draw_surface(area: Any, history: History, surface: dict[str, Any], epoch: float, colours: dict[str, str]) -> None:
+def _draw_surface(area: Any, history: History, surface: dict[str, Any], epoch: float, colours: dict[str, str], t: Words) -> None:
     from matplotlib.colors import to_rgb
 
     assert history.points is not None
@@ -89,6 +105,6 @@ def _draw_surface(area: Any, history: History, surface: dict[str, Any], epoch: f
     x, label = np.array(history.points["x"]), np.array(history.points["label"])
     for k in sorted(set(label.tolist())):
         look = {"color": colours[SERIES[k % 4]], "marker": MARKS[k % 4], "edgecolors": "white", "linewidths": 0.4}
-        area.scatter(*x[label == k].T, s=13, label=f"class {k}", **look)
-    area.set(title=f"decision surface, epoch {epoch:g}")
+        area.scatter(*x[label == k].T, s=13, label=t("classOf", k=k), **look)
+    area.set(title=f"{t('surface')}, {t('epochAt', epoch=f'{epoch:g}')}")
     area.legend(loc="upper right", fontsize=8, framealpha=0.85)

@@ -8,19 +8,23 @@ import html
 from typing import Any
 
 from viz.bundle import compact
-from viz.page import embed, in_frame, options_of
+from viz.page import embed, in_frame, kept, options_of
+from viz.texts import words
 from viz.training.assets import script, stylesheet
 from viz.training.history import History
 
 _START = """
-const root = mount(document.getElementById("minigrad"), JSON.parse(document.getElementById("history").textContent), { level: 1, lang: %s });
+const held = document.getElementById("history"), place = document.getElementById("minigrad");
+const readable = held.type === "application/json"; // a large document is held compressed
+const shown = readable ? Promise.resolve(held.textContent).then(JSON.parse) : unpacked(fromBase64(held.textContent));
+const root = await shown.then((history) => mount(place, history, { level: 1, lang: %s }), (error) => failed(place, error));
 if (window.parent !== window) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
   const tell = () => window.parent.postMessage({ minigrad: "height", height: height() }, "*");
   new ResizeObserver(tell).observe(document.documentElement);
   window.addEventListener("message", (event) => {
     if (event.source !== window.parent || event.data?.minigrad !== "theme") return;
-    root.dataset.theme = event.data.theme;
+    if (root) root.dataset.theme = event.data.theme;
     document.documentElement.style.colorScheme = event.data.theme;
   });
   tell();
@@ -42,7 +46,8 @@ def _document(history: History, title: str | None, framed: bool, lang: str) -> s
     shown = history.to_dict()
     if title is not None:
         shown["title"] = title
-    name = html.escape(str(shown["title"] or "training"))
+    kind, document = kept(shown)
+    name = html.escape(str(shown["title"] or words(lang)("training")))
     style = compact(stylesheet()) + _CSS % (("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)"))
     program = compact(script()) + _START % embed(lang)
     policy = (
@@ -60,8 +65,8 @@ def _document(history: History, title: str | None, framed: bool, lang: str) -> s
 <style>{style}</style>
 </head>
 <body>
-<main id="minigrad"><noscript>{plain_table(history)}</noscript></main>
-<script type="application/json" id="history">{embed(shown)}</script>
+<main id="minigrad"><noscript>{plain_table(history, lang)}</noscript></main>
+<script type="{kind}" id="history">{document}</script>
 <script type="module">{program}</script>
 </body>
 </html>
@@ -72,17 +77,16 @@ def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
-def plain_table(history: History) -> str:
+def plain_table(history: History, lang: str = "en") -> str:
     """First, best and last value of every measure, as a bare table."""
-    rows = []
+    t, rows = words(lang), []
     for name, (epochs, values) in history.measures.items():
         if values:
             cells = "".join(f"<td>{v:.6g}</td>" for v in (values[0], min(values), max(values), values[-1]))
             rows.append(f"<tr><th>{html.escape(name)}</th><td>{epochs[-1]:g}</td>{cells}</tr>")
-    head = "<tr><th>measure</th><th>last epoch</th><th>first</th><th>lowest</th><th>highest</th><th>last</th></tr>"
-    return (
-        f"<table><caption>{html.escape(history.title or 'training')}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-    )
+    heads = "".join(f"<th>{t(name)}</th>" for name in ("measure", "epochWord", "firstValue", "lowest", "highest", "lastValue"))
+    caption = html.escape(history.title or t("training"))
+    return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 class Frame:
@@ -95,7 +99,8 @@ class Frame:
     def _repr_html_(self) -> str:
         page = _document(self.history, None, framed=True, lang=self.lang)
         height = 420 + (330 if self.history.snapshots else 0)
-        return in_frame(page, self.history.title or "Training", "The training as a plain table", plain_table(self.history), height)
+        t = words(self.lang)
+        return in_frame(page, self.history.title or t("training"), t("asTable"), plain_table(self.history, self.lang), height)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self.history), "text/html": self._repr_html_()}

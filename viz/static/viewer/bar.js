@@ -7,7 +7,8 @@ import { columnMark, columnName } from "./formulas.js";
 const HELP = [["← →", "keyStep"], ["⇧ ← →", "keyShift"], ["Home End", "keyEnds"], ["PgUp PgDn", "keyPhase"], ["Space", "keyPlay"],
   ["+ − 0", "keyZoom"], ["← → ↑ ↓", "keyWalk"], ["Enter", "keyEnter"], ["?", "keyHelp"], ["Esc", "keyEsc"]];
 
-// actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null, explain(on), views (the shelf)
+// actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null, explain(on), inLines(on) or null, views (the shelf),
+// shown (the columns on view), chosen ({explain, source, inLines, speed}: how these stand at first)
 export function drawControls(trace, t, id, firstOf, actions) {
   const { columns, steps } = trace, n = steps.length;
   const buttons = {
@@ -20,7 +21,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
   const counter = h("span", { class: "mg-counter" });
   const rate = { class: "mg-speed", "aria-label": t("speed"), title: t("speed") };
   const speed = h("select", { ...rate, onchange: () => actions.setSpeed(Number(speed.value)) },
-    [0.5, 1, 2, 4].map((v) => h("option", { value: v, selected: v === 1 }, `${v}×`)));
+    [0.5, 1, 2, 4].map((v) => h("option", { value: v, selected: v === actions.chosen.speed }, `${v}×`)));
 
   const chip = (c) => {
     const attributes = { type: "button", class: `mg-chip mg-chip-${c.key}`, "data-col": c.key };
@@ -37,8 +38,9 @@ export function drawControls(trace, t, id, firstOf, actions) {
   const menu = h("details", { class: "mg-menu" },
     h("summary", { class: "mg-btn", "aria-label": t("view"), title: t("view") }, icon("view")),
     h("div", { class: "mg-popup" },
-      columns.map((c) => check(columnName(c, t), (on) => actions.showColumn(c.key, on))),
-      check(t("explain"), actions.explain), actions.showSource && check(t("source"), actions.showSource),
+      columns.map((c) => check(columnName(c, t), (on) => actions.showColumn(c.key, on), actions.shown.has(c.key))),
+      check(t("explain"), actions.explain, actions.chosen.explain), actions.inLines && check(t("inLines"), actions.inLines, actions.chosen.inLines),
+      actions.showSource && check(t("source"), actions.showSource, actions.chosen.source),
       boxes.size > 0 && h("p", { class: "mg-poptitle" }, t("views")), [...boxes.values()]));
 
   const keys = HELP.map(([names, what]) => [h("dt", null, names.split(" ").map((name) => h("kbd", null, name))), h("dd", null, t(what))]);

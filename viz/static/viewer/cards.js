@@ -4,23 +4,56 @@ import { HEAT, LINE, ROW, heatMap, heatOf, kindOf, linesOf, rowHeight, shapeText
 import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
-const HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8, NOTE_ABOVE = 7, NOTE_BELOW = 15, NOTE_WIDTH = 6.4;
+const LEAST_ROOM = 24, HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8, NOTE_ABOVE = 7, NOTE_BELOW = 15, NOTE_WIDTH = 6.4;
 
-// A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson 1980), so it never swings into a card.
+const CORNER_RADIUS = 7;
+
+// A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson 1980), so it never swings into a card. Where the
+// points do not run on to the right, as between the lines of a long graph, it goes straight, round the corners.
 export function curve(points) {
+  const runs = [[points[0]]];
+  for (const point of points.slice(1)) {
+    if (point[0] > runs.at(-1).at(-1)[0]) runs.at(-1).push(point);
+    else runs.push([point]);
+  }
+  let d = `M${points[0]}`;
+  runs.forEach((run, i) => {
+    const before = runs[i - 1]?.at(-1), after = runs[i + 1]?.[0], ends = [...run];
+    if (before) {
+      ends[0] = beside(run[0], run[1] ?? after);
+      d += `L${beside(run[0], before)}Q${run[0]} ${ends[0]}`;
+    }
+    const corner = run.length > 1 && after && ends.pop();
+    if (corner) ends.push(beside(corner, ends.at(-1)));
+    d += smooth(ends);
+    if (corner) d += `Q${corner} ${beside(corner, after)}`;
+  });
+  return d.replaceAll(",", " ");
+}
+const rounded = (v) => Math.round(v * 10) / 10;
+// The point just before a corner, on the way from it to another point.
+function beside([x, y], [u, v]) {
+  const length = Math.hypot(u - x, v - y), share = length ? Math.min(CORNER_RADIUS, length / 2) / length : 0;
+  return [rounded(x + (u - x) * share), rounded(y + (v - y) * share)];
+}
+
+function smooth(points) {
   const n = points.length, slope = points.slice(1).map((p, i) => (p[1] - points[i][1]) / (p[0] - points[i][0] || 1));
   const tangent = points.map((_, i) => {
     if (i === 0 || i === n - 1 || slope[i - 1] * slope[i] <= 0) return 0;
     return (2 * slope[i - 1] * slope[i]) / (slope[i - 1] + slope[i]);
   });
-  let d = `M${points[0][0]} ${points[0][1]}`;
+  let d = "";
   for (let i = 1; i < n; i++) {
     const [x0, y0] = points[i - 1], [x1, y1] = points[i], reach = (x1 - x0) * (tangent[i - 1] || tangent[i] ? 1 / 3 : 0.45);
-    const f = (v) => Math.round(v * 10) / 10;
-    d += `C${f(x0 + reach)} ${f(y0 + tangent[i - 1] * reach)} ${f(x1 - reach)} ${f(y1 - tangent[i] * reach)} ${x1} ${y1}`;
+    d += `C${rounded(x0 + reach)} ${rounded(y0 + tangent[i - 1] * reach)} ${rounded(x1 - reach)} ${rounded(y1 - tangent[i] * reach)} ${x1} ${y1}`;
   }
   return d;
 }
+
+// Where a wire turns back between two lines: the number of the point at the right end of its way back; -1 for a wire within a line. The next
+// point is the place of its label.
+export const turnOf = (points) => points.findIndex(([x], i) => i + 1 < points.length && points[i + 1][0] < x);
 
 // The generation of a node or edge: 0 the function itself, 1 its derivative's graph, 2 and 3 further derivatives.
 const STAGES = { backward: 1, "first backward": 1, jvp: 2, "second backward": 2, "third backward": 3 };
@@ -38,7 +71,10 @@ export function drawWire(points, stage = 0) {
     tip.setAttribute("d", ways[way][1]);
   }
   point("forward");
-  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), middle: [(before[0] + x1) / 2, (before[1] + y1) / 2], cut: [x0 + 6, y0], point, lower: points[1][1] < y0 - 1 ? -20 : 20 }; // cut: its beginning, away from the label in the middle
+  const turn = turnOf(points), middle = turn < 0 ? [(before[0] + x1) / 2, (before[1] + y1) / 2] : points[turn + 1];
+  // cut: its beginning, away from the label in the middle. second: how far from the middle a second label stands: above or below, or beside it.
+  const second = turn >= 0 ? [150, 0] : [0, points[1][1] < y0 - 1 ? -20 : 20];
+  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), middle, cut: [x0 + 6, y0], point, second };
 }
 
 // The shapes that travel along the wires of one node, at their beginnings: once for all wires that say the same, clear of the wires and of the
@@ -54,7 +90,9 @@ export function placeNotes(wires) {
     if (i === 0 && !rises) at = above;
     else if (i === groups.size - 1) at = falls && !i ? between(next(all), above) : below;
     else if (i === 0) at = between(next(sorted.map((wire) => wire.points)), above);
-    return { note, x: x + 7, y: at, room: Math.min(...all.map((points) => points[1][0])) - x - 14 };
+    const turn = turnOf(first);
+    if (turn === 2) return { note, x: first[turn][0] - 12 - NOTE_WIDTH * Array.from(note).length, y: first[turn][1] - 4, room: Infinity }; // above the way back
+    return { note, x: x + 7, y: at, room: Math.max(LEAST_ROOM, Math.min(...all.map((points) => points[1][0])) - x - 14) };
   });
 }
 export function drawNote({ note, x, y, room }) {

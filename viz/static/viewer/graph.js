@@ -6,14 +6,21 @@ import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { MANY, groupTree, openAtFirst, visible } from "./groups.js";
 import { solve } from "./layout.js";
+import { inLines } from "./lines.js";
 import { brief, short } from "./numbers.js";
 
 const FLOATING = new Set(["const", "param", "seed"]);
 const MOST_OPEN = 400; // boxes that may be on view together
+const SCROLLBAR = 16, NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
+const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
+const MANY_SCREENS = 2.4; // widths of such a box that a graph may take before it is broken into lines
+const LONG = 1400; // units across which most screens show no graph in one piece
 
-export function drawGraph(trace, t, changed) {
+// changed(): called when groups were opened or closed. room: the width that the graph will have, in pixels, where that is known; groups: those that
+// are open, where the reader has chosen them before; broken: whether a long graph stands in lines.
+export function drawGraph(trace, t, changed, { room = 0, groups: before, broken = true } = {}) {
   const { nodes, edges, columns } = trace, byId = new Map(nodes.map((node) => [node.id, node]));
-  const tree = groupTree(trace), open = tree ? openAtFirst(tree) : new Set();
+  const tree = groupTree(trace), open = !tree ? new Set() : before ? new Set(before.filter((id) => tree.groups.has(id))) : openAtFirst(tree);
   const under = s("g"), notes = s("g"), over = s("g"), labels = s("g", { "aria-hidden": "true" });
   const hatch = s("pattern", { id: `mg-hatch-${++hatches}`, width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
     s("path", { d: "M0 0v8", class: "mg-hatch-line" }));
@@ -25,16 +32,35 @@ export function drawGraph(trace, t, changed) {
     s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }), more);
   const keeping = keeps(trace), frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
-  let place = null, shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
+  let flat = null, place = null, joined = [], shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
   let zoom = 1, byReader = false, marked = [], lit = [], tiny = new Map(), tinyNow = null;
 
   // ---- what is on view: all nodes, or boxes for the groups that are closed
   function build() {
     const seen = tree ? visible(tree, open) : { shown: nodes.map((node) => node.id), standsFor: new Map(nodes.map((node) => [node.id, node.id])) };
     ({ shown, standsFor } = seen);
-    const joined = joinedEdges();
+    joined = joinedEdges();
     const whole = trace.layout && !shown.some((id) => tree?.groups.has(id));
-    place = whole ? trace.layout : arrangedBy(joined);
+    flat = whole ? trace.layout : arrangedBy(joined);
+    place = lines() ?? flat;
+    draw();
+  }
+  // A graph that would be illegibly small in its box is broken into lines, as large as they can be read.
+  function lines() {
+    const across = (scroll.offsetWidth || room) - SCROLLBAR, scale = across < NARROW ? 0.75 : 0.9;
+    return broken && across > 0 && flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5) ? inLines(flat, joined, across / scale) : null;
+  }
+  // The same boxes in a box of another width. Returns whether they stand elsewhere now.
+  function rearranged() {
+    const found = lines() ?? flat, breaks = ({ lines: all }) => String(all?.map((line) => line.from));
+    if (breaks(found) === breaks(place)) return false;
+    const focused = svg.contains(document.activeElement) ? document.activeElement.dataset.node : null;
+    place = found;
+    draw();
+    if (focused) cards.get(focused)?.group.focus({ preventScroll: true });
+    return true;
+  }
+  function draw() {
     cards = new Map();
     wires = new Map();
     marked = [];
@@ -62,9 +88,11 @@ export function drawGraph(trace, t, changed) {
       over.append(card.group);
     }
     svg.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
-    strip.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
-    tiny = new Map([...cards.keys()].map((id) => [id, place.nodes[id]]).map(([id, { x, y, w, h: tall }]) => [id, s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall })]));
-    strip.replaceChildren(...tiny.values(), part);
+    scroll.classList.toggle("mg-inlines", Boolean(place.lines));
+    strip.setAttribute("viewBox", `0 0 ${flat.width} ${flat.height}`);
+    tiny = new Map([...cards.keys()].map((id) => [id, flat.nodes[id]]).map(([id, { x, y, w, h: tall }]) => [id, s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall })]));
+    const breaks = (place.lines?.length > MOST_BREAKS ? [] : place.lines ?? []).slice(1).map(({ from }, i) => `M${(place.lines[i].to + from) / 2} 0V${flat.height}`);
+    strip.replaceChildren(...tiny.values(), s("path", { d: breaks.join(""), class: "mg-strip-break" }), part);
     opened.replaceChildren(...[...open].filter((id) => ancestorsOpen(id)).map((id) => {
       const group = tree.groups.get(id), close = { type: "button", class: "mg-fold", "aria-expanded": "true", title: t("close") };
       return h("button", { ...close, onclick: () => toggle(id) }, `▾ ${group.label}`);
@@ -129,19 +157,26 @@ export function drawGraph(trace, t, changed) {
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
     scroll.scrollLeft = centre * zoom - scroll.clientWidth / 2;
-    strip.classList.toggle("mg-gone", place.width * zoom <= scroll.clientWidth + 1);
-    strip.style.height = `${Math.min(48, Math.max(16, place.height * whole()))}px`;
+    strip.classList.toggle("mg-gone", place.width * zoom <= scroll.clientWidth + 1 && (!place.lines || place.height * zoom <= scroll.clientHeight + 1));
+    strip.style.height = `${Math.min(48, Math.max(16, (flat.height * scroll.clientWidth) / flat.width))}px`;
     showPart();
   }
-  const whole = () => (scroll.clientWidth - 2) / place.width;
-  // The strip below a graph that is wider than its box: all of it in small, and which part is seen.
+  const whole = () => ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
+  // The strip below a graph that is larger than its box: all of it in small, in one line, and which part is seen.
   function showPart() {
-    for (const [name, pixels] of [["x", scroll.scrollLeft], ["width", scroll.clientWidth], ["y", scroll.scrollTop], ["height", scroll.clientHeight]]) part.setAttribute(name, pixels / zoom);
+    const seen = place.lines?.filter(({ top, bottom }) => ((top + bottom) / 2) * zoom >= scroll.scrollTop && ((top + bottom) / 2) * zoom <= scroll.scrollTop + scroll.clientHeight);
+    if (seen) {
+      const from = seen[0]?.from ?? 0, to = seen.at(-1)?.to ?? 0;
+      for (const [name, value] of [["x", from], ["width", to - from], ["y", 0], ["height", flat.height]]) part.setAttribute(name, value);
+    } else for (const [name, pixels] of [["x", scroll.scrollLeft], ["width", scroll.clientWidth], ["y", scroll.scrollTop], ["height", scroll.clientHeight]]) part.setAttribute(name, pixels / zoom);
   }
   scroll.addEventListener("scroll", showPart);
   const bring = (event) => {
     const { left, width } = strip.getBoundingClientRect();
-    if (event.buttons & 1) scroll.scrollLeft = ((event.clientX - left) / width) * place.width * zoom - scroll.clientWidth / 2;
+    if (!(event.buttons & 1)) return;
+    const x = ((event.clientX - left) / width) * flat.width, line = place.lines?.findLast(({ from }, i) => x >= from || !i);
+    if (line) scroll.scrollTop = ((line.top + line.bottom) / 2) * zoom - scroll.clientHeight / 2;
+    else scroll.scrollLeft = x * zoom - scroll.clientWidth / 2;
   };
   strip.addEventListener("pointerdown", bring);
   strip.addEventListener("pointermove", bring);
@@ -152,7 +187,8 @@ export function drawGraph(trace, t, changed) {
   // Legible first: shrink to the box only down to 75 %, else scroll. The reader may ask for the whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
-    const all = Math.min(1.1, whole()), legible = all < 0.75 ? 0.9 : all;
+    const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity, line = Math.min(place.lines ? 1 : 1.1, whole());
+    const all = Math.min(line, high), legible = line < 0.75 && !place.lines ? 0.9 : line;
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
@@ -238,20 +274,21 @@ export function drawGraph(trace, t, changed) {
     for (const { edge, local } of step.contribs ?? [])
       if (local !== undefined && wires.has(edge)) label(wires.get(edge), "× " + brief(local, 12, 1));
     const spread = (step.edges ?? []).map((id) => edges.find((e) => e.id === id)).find((e) => e.broadcast && wires.has(e.id));
-    if (spread && columnOf(step) === "g") label(wires.get(spread.id), t("summed"), wires.get(spread.id).lower);
+    if (spread && columnOf(step) === "g") label(wires.get(spread.id), t("summed"), wires.get(spread.id).second);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
-  function label({ middle: [x, y] }, text, lower = 0) {
-    const width = Array.from(text).length * 7 + 10;
-    const pill = s("rect", { x: x - width / 2, y: y - 9 + lower, width, height: 18, rx: 9 });
-    labels.append(s("g", { class: "mg-label" }, pill, s("text", { x, y: y + 4 + lower }, text)));
+  function label({ middle }, text, [right, down] = [0, 0]) {
+    const width = Array.from(text).length * 7 + 10, x = middle[0] + right, y = middle[1] + down;
+    const pill = s("rect", { x: x - width / 2, y: y - 9, width, height: 18, rx: 9 });
+    labels.append(s("g", { class: "mg-label" }, pill, s("text", { x, y: y + 4 }, text)));
   }
 
   // ---- keys: the neighbour of a box in the direction of an arrow key: an input, a user, the next above or below
   function neighbour(id, arrow) {
     const box = place.nodes[id], ends = [...new Set(wires.values())].map((wire) => wire.ends);
-    const beside = (b) => b && Math.abs(b.x - box.x) < 2 && (arrow === "ArrowUp" ? b.y < box.y : b.y > box.y);
+    const over = (b) => Math.abs(b.x - box.x) < (place.lines ? (b.w + box.w) / 2 : 2); // of the same column, or of the lines above and below
+    const beside = (b) => b && over(b) && (arrow === "ArrowUp" ? b.y < box.y : b.y > box.y);
     const found = arrow === "ArrowLeft" ? ends.filter(([, dst]) => dst === id).map(([src]) => src)
       : arrow === "ArrowRight" ? ends.filter(([src]) => src === id).map(([, dst]) => dst)
       : shown.filter((other) => beside(place.nodes[other]));
@@ -284,8 +321,8 @@ export function drawGraph(trace, t, changed) {
     h("div", { class: "mg-zoom" }, smaller, iconButton("fit", t, () => fit(true)), larger));
   build();
   return {
-    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip), svg, fit, follow, update, walk, rove, toggle, zoomBy, labels,
-    arrange: (wanted = columnsShown) => arrange(wanted), cards: () => cards, place: () => place, shown: () => shown, tree,
+    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip), svg, fit, follow, rearranged, opened: () => [...open], breakLines: (on) => { broken = on; }, long: flat.width > LONG, update, walk, rove, toggle, zoomBy, labels,
+    arrange: (wanted = columnsShown) => arrange(wanted), cards: () => cards, place: () => place, flat: () => flat, shown: () => shown, tree,
     stands: (id) => standsFor.get(id) ?? id, wire: (edge) => wires.get(edge), isGroup: (id) => Boolean(tree?.groups.has(id)),
     large: nodes.length > MANY, nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
   };

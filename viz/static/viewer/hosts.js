@@ -10,6 +10,13 @@ export function mount(el, document_, options = {}) {
   return (kinds[document_?.schema] ?? mountTrace)(el, document_, options);
 }
 
+// What a document is made of, as a word: views and groups that were open in one are those of another that is made of the same.
+export function madeOf(document_) {
+  const { nodes, edges, steps, columns, schema, inputs, templates } = document_.first ?? document_.templates?.[0]?.trace ?? document_;
+  const many = [nodes, edges, steps, columns, inputs, templates].map((list) => list?.length ?? 0);
+  return [schema, ...many, nodes?.at(-1)?.id].join(" ");
+}
+
 // In place of what could not be read.
 export const failed = (el, error, options = {}) => failure(el, translator(options.lang), `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);
 
@@ -25,9 +32,10 @@ function mountPair(el, { first, second, difference, names }, options) {
     viewers.forEach((viewer) => viewer.go(Math.min(k, viewer.length)));
     if (tell) options.onStep?.(viewers[0].step());
   }
+  const kept = [...(options.kept?.both ?? [])];
   for (const [i, trace] of [first, second].entries()) {
     const differs = difference?.node && { node: i ? difference.other ?? difference.node : difference.node, column: difference.column };
-    viewers.push(mountTrace(places[i], trace, { ...options, heading: false, differs, onStep: (k) => {
+    viewers.push(mountTrace(places[i], trace, { ...options, heading: false, differs, kept: kept[i], onKeep: (state) => { kept[i] = state; options.onKeep?.({ both: [...kept] }); }, onStep: (k) => {
       viewers[1 - i]?.go(Math.min(k, viewers[1 - i].length));
       options.onStep?.(viewers[0].step());
     } }));
@@ -50,11 +58,13 @@ function differenceText(trace, { say, kind, node, column, expected, got, edge },
 
 // Sliders over a viewer. A grid holds its Traces as one template and, for each point, the values that differ from it.
 function mountGrid(el, grid, options) {
-  const sizes = grid.inputs.map((input) => input.values.length), at = [...grid.start];
+  const sizes = grid.inputs.map((input) => input.values.length), held = options.kept?.at;
+  const at = held?.length === sizes.length && held.every((i, k) => i < sizes[k]) ? [...held] : [...grid.start];
+  const onKeep = (state) => options.onKeep?.({ ...state, at: [...at] });
   const index = () => at.reduce((all, i, k) => all * sizes[k] + i, 0);
   return withSliders(el, grid.inputs.map((input, k) => ({
     name: input.name, min: 0, max: sizes[k] - 1, step: 1, value: at[k], text: (i) => short(input.values[i]), moved: (i) => { at[k] = i; },
-  })), () => filled(grid, index()), options);
+  })), () => filled(grid, index()), { ...options, onKeep });
 }
 
 function filled(grid, i) {
@@ -91,11 +101,12 @@ export function withSliders(el, inputs, current, options) {
   el.replaceChildren(root);
   // The same step of the new Trace, with the same views open.
   function show(trace) {
-    const kept = viewer ? { step: Math.min(viewer.step(), trace?.steps?.length ?? 0), views: viewer.views() } : {};
+    const kept = viewer ? { step: Math.min(viewer.step(), trace?.steps?.length ?? 0), kept: viewer.state() } : {};
     const tall = place.offsetHeight;
     place.style.minHeight = `${tall}px`;
     viewer?.destroy();
     viewer = mountTrace(place, trace, { ...options, ...kept });
+    if (kept.kept) options.onKeep?.(viewer.state());
     place.style.minHeight = "";
   }
   if (current) show(current());

@@ -1,6 +1,6 @@
 // Where boxes stand when groups open and close: the layered layout of viz/layout/pure.py, whose stages and sources are described there.
 
-const MARGIN = 18, NODE_GAP = 26, LANE_GAP = 16, LAYER_GAP = 90, PORT_GAP = 24, SWEEPS = 8;
+const MARGIN = 18, NODE_GAP = 26, LANE_GAP = 16, LAYER_GAP = 90, PORT_GAP = 24, SWEEPS = 8, SAVES = 0.8;
 
 // sizes: Map id -> [width, height] in topological order; edges: [{id, src, dst}]; floating: ids that may stand just before their first use.
 export function solve(sizes, edges, floating = new Set()) {
@@ -50,15 +50,25 @@ export function solve(sizes, edges, floating = new Set()) {
 }
 
 function layersOf(ids, edges, floating) {
-  const into = new Map(ids.map((id) => [id, []])), out = new Map(ids.map((id) => [id, []])), layer = new Map();
+  const into = new Map(ids.map((id) => [id, []])), out = new Map(ids.map((id) => [id, []])), early = new Map();
   for (const e of edges) {
     into.get(e.dst).push(e.src);
     out.get(e.src).push(e.dst);
   }
-  for (const id of ids) layer.set(id, 1 + Math.max(-1, ...into.get(id).map((u) => layer.get(u))));
-  for (const id of ids)
-    if (floating.has(id) && !into.get(id).length && out.get(id).length) layer.set(id, Math.max(0, Math.min(...out.get(id).map((u) => layer.get(u))) - 1));
-  return layer;
+  for (const id of ids) early.set(id, 1 + Math.max(-1, ...into.get(id).map((u) => early.get(u))));
+  // What is computed from sources in one step, or from constants in any number of steps, may stand just before its first use.
+  const late = new Map(early), fixed = new Set(floating), light = new Set();
+  for (const id of ids) {
+    const from = into.get(id);
+    if (from.length && from.every((u) => fixed.has(u))) fixed.add(id);
+    if (from.length && (fixed.has(id) || from.every((u) => !into.get(u).length))) light.add(id);
+  }
+  const users = (layer, id) => out.get(id).map((u) => layer.get(u));
+  for (const id of [...ids].reverse()) if (light.has(id) && out.get(id).length) late.set(id, Math.max(late.get(id), Math.min(...users(late, id)) - 1));
+  for (const layer of [early, late])
+    for (const id of ids) if (floating.has(id) && !into.get(id).length && out.get(id).length) layer.set(id, Math.max(0, Math.min(...users(layer, id)) - 1));
+  const length = (layer) => ids.reduce((sum, id) => sum + (out.get(id).length ? Math.max(...users(layer, id)) - layer.get(id) - 1 : 0), 0);
+  return length(late) < SAVES * length(early) ? late : early;
 }
 
 function order(rows, left, right) {

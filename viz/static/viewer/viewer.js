@@ -17,8 +17,9 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * Show a trace in an element.
  * options: step (where to start), onStep(k) (called when the reader moves), lang, theme ("light" or "dark"; default: the host's),
  * heading (true: the title is the page's h1), views (names of those open at first), answers and onAnswers(list) (predict mode's log),
- * differs ({step, node, column}: where another Trace parts from this one).
- * Returns {go(k), step(), length, root, views(), destroy()}.
+ * differs ({step, node, column}: where another Trace parts from this one), kept (what state() gave earlier: the views, groups and columns that
+ * the reader had open) and onKeep(state) (called when that changes), hosted (true: somebody else keeps the answers).
+ * Returns {go(k), step(), length, root, views(), state(), destroy()}.
  */
 export function mountTrace(el, trace, options = {}) {
   const t = translator(options.lang);
@@ -35,21 +36,25 @@ export function failure(el, t, message, options) {
   const root = h("section", { class: "mg-root mg-failed", "data-theme": options.theme, "aria-label": t("errorTitle") },
     h("div", { role: "alert" }, h("p", { class: "mg-title" }, t("errorTitle")), h("p", null, message)));
   el.replaceChildren(root);
-  return { go() {}, step: () => 0, length: 0, root, views: () => [], destroy: () => root.remove() };
+  return { go() {}, step: () => 0, length: 0, root, views: () => [], state: () => ({}), destroy: () => root.remove() };
 }
 
 function show(el, trace, options, t) {
-  const { columns, steps } = trace, n = steps.length, stateAt = folder(trace), shown = new Set(columns.map((c) => c.key));
+  const { columns, steps } = trace, n = steps.length, stateAt = folder(trace), kept = options.kept ?? {};
+  const shown = new Set(columns.map((c) => c.key).filter((column) => !kept.hidden?.includes(column)));
   const firstOf = new Map(); // column key -> number of its first step
   steps.forEach((step, i) => firstOf.has(columnOf(step)) || firstOf.set(columnOf(step), i + 1));
   const marks = [...new Set([0, ...firstOf.values(), n])].sort((a, b) => a - b);
-  let k = 0, timer = null, speed = 1, hovered = null, begun = false, arrangedAt = 0;
+  const chosen = { explain: kept.explain ?? true, source: kept.source ?? true, inLines: kept.inLines ?? true, speed: kept.speed ?? 1 }, places = { ...kept.places };
+  let k = 0, timer = null, hovered = null, begun = false, settled = false, arrangedAt = 0;
 
   // What the further views may use: the clock, the graph, and a log of answers. A gate may hold the clock back (predict mode does).
   const gates = new Set(), answers = [...(options.answers ?? [])];
-  const graph = trace.layout ? drawGraph(trace, t, regrouped) : null;
+  const graph = trace.layout ? drawGraph(trace, t, regrouped, { room: el.clientWidth - 38, groups: kept.groups, broken: chosen.inLines }) : null;
   const host = {
-    trace, t, stateAt, graph, at: () => k, move, advance, answers: () => answers, hosted: Boolean(options.onAnswers),
+    trace, t, stateAt, graph, width: () => root.clientWidth, at: () => k, move, advance, answers: () => answers, hosted: Boolean(options.hosted),
+    // What a view wants to find again when it is opened anew.
+    placeOf: (view) => places[view], keep: (view, place) => { places[view] = place; tell(); },
     redraw: () => begun && draw(false), focus: () => root.focus({ preventScroll: true }),
     gate(limit) {
       gates.add(limit);
@@ -60,17 +65,30 @@ function show(el, trace, options, t) {
       options.onAnswers?.([...answers]);
     },
   };
-  const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])]);
+  const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])], kept.views);
+  views.onChange(tell);
   const table = drawTable(trace, t, jumpTo, graph), source = drawSource(trace, t), panel = drawPanel(trace, t, stateAt);
   const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, {
-    move, play, by: (d) => move(k + d), setSpeed: (v) => { speed = v; }, explain: (on) => root.classList.toggle("mg-terse", !on),
-    views, showSource: source && ((on) => { source.box.hidden = !on; }),
+    move, play, by: (d) => move(k + d), setSpeed: (v) => choose("speed", v), explain: (on) => { root.classList.toggle("mg-terse", !on); choose("explain", on); }, shown, chosen,
+    views, inLines: graph?.long && ((on) => { graph.breakLines(on); arrange(); choose("inLines", on); }),
+    showSource: source && ((on) => { source.box.hidden = !on; choose("source", on); }),
     showColumn(column, on) {
       shown[on ? "add" : "delete"](column);
       table.show(shown);
       graph?.arrange(shown);
+      tell();
     },
   });
+  function choose(name, value) {
+    chosen[name] = value;
+    tell();
+  }
+  function state() {
+    return { views: views.names(), groups: graph?.opened() ?? [], hidden: columns.map((c) => c.key).filter((column) => !shown.has(column)), ...chosen, places: { ...places } };
+  }
+  function tell() {
+    if (settled) options.onKeep?.(state());
+  }
   const title = String(trace.title || t("untitled")), seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several passes says its own
   const main = h("div", { class: "mg-main" },
     h("div", { class: "mg-left" }, graph ? graph.box : h("p", { class: "mg-note" }, t("noLayout"))),
@@ -87,12 +105,14 @@ function show(el, trace, options, t) {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
     panel.reserve(root, k);
-    const right = (root.clientWidth - 52) / 2.45, { width, height } = graph?.place() ?? { width: 0, height: 1 };
+    const right = (root.clientWidth - 52) / 2.45, { width, height } = graph?.flat() ?? { width: 0, height: 1 };
     main.classList.toggle("mg-wide", table.width() > Math.max(300, right) || (width > 2.6 * height && width > 1.6 * right));
     main.classList.toggle("mg-stack", table.width() > 0.57 * (root.clientWidth - 52));
+    const moved = graph?.rearranged();
     graph?.fit();
     graph?.arrange(shown);
-    follow(false);
+    if (moved) draw(false);
+    else follow(false);
   }
   function follow(smooth) {
     graph?.follow(steps[k - 1]?.node, smooth);
@@ -105,6 +125,7 @@ function show(el, trace, options, t) {
     graph.arrange(shown);
     draw(false);
     arrange();
+    tell();
   }
   function draw(smooth) {
     const step = k > 0 ? steps[k - 1] : null, state = stateAt(k), wanted = step ? columnOf(step) : "";
@@ -154,9 +175,9 @@ function show(el, trace, options, t) {
       const was = k;
       advance(k + 1);
       const on = k < n && k !== was; // a gate may hold the clock back
-      timer = setTimeout(on ? tick : stop, on ? 1000 / speed : 0);
+      timer = setTimeout(on ? tick : stop, on ? 1000 / chosen.speed : 0);
     };
-    timer = setTimeout(tick, 350 / speed);
+    timer = setTimeout(tick, 350 / chosen.speed);
     announce(true);
   }
   function stop() {
@@ -256,10 +277,13 @@ function show(el, trace, options, t) {
   }
   el.replaceChildren(root);
   table.show(shown);
+  root.classList.toggle("mg-terse", !chosen.explain);
+  if (source) source.box.hidden = !chosen.source;
   begun = true;
   go(options.step ?? 0, false);
   views.begin();
+  settled = true;
   watcher.observe(root);
   arrange();
-  return { go, root, length: n, step: () => k, views: views.names, destroy };
+  return { go, root, length: n, step: () => k, views: views.names, state, destroy };
 }

@@ -14,7 +14,8 @@ import { h, iconButton } from "./dom.js";
 export const VIEWS = [predictView, storyView, algorithmView, ordersView, jacobianView, cutView, memoryView, arraysView];
 
 // The place of the views under graph and table: opened and closed by the reader, all on the one clock.
-export function viewShelf(host, wanted = []) {
+// wanted: names of views that are open at first; before: of those that the reader had open, in place of all others.
+export function viewShelf(host, wanted = [], before = null) {
   const { trace, t } = host, ready = VIEWS.filter((view) => view.ready(trace)), open = new Map();
   const box = h("div", { class: "mg-views" });
   const changed = [];
@@ -43,7 +44,7 @@ export function viewShelf(host, wanted = []) {
     box, ready, isOpen: (name) => open.has(name), names: () => [...open.keys()],
     set: (name, on) => ready.filter((view) => view.name === name).forEach((view) => set(view, on)),
     onChange: (tell) => changed.push(tell),
-    begin: () => ready.filter((view) => wanted.includes(view.name) || view.asked?.(trace)).forEach((view) => set(view, true)),
+    begin: () => ready.filter((view) => before?.includes(view.name) ?? (wanted.includes(view.name) || view.asked?.(trace))).forEach((view) => set(view, true)),
     update: (k, step, state) => open.forEach((one) => one.update(k, step, state)),
     layout: () => open.forEach((one) => one.layout?.()),
   };

@@ -1,6 +1,7 @@
 // The training view: curves, an epoch scrubber, decision surface, network and histograms. It draws what the document minigrad.history/1 says
 // (viz/training/history.py), and computes nothing but places and colours. Its words stand with the stepper's, in one table.
 
+import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { translator } from "../../static/viewer/texts.js";
 
 const NS = "http://www.w3.org/2000/svg";
@@ -212,7 +213,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
 
   function network(snapshot) {
     const { layers, values } = snapshot.network;
-    const weights = snapshot.network.weights.map(unpacked);
+    const weights = snapshot.network.weights.map(matrixOf);
     const example = Math.min(state.example, values[0].length - 1);
     const widest = Math.max(...values.map((layer) => layer[0].length));
     const small = widest <= 8, r = small ? 19 : Math.max(3.5, Math.min(9, 150 / widest)), gap = small ? 54 : Math.max(2.6 * r, 12);
@@ -324,7 +325,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
 }
 
 /** A matrix of 127ths of its scale, as rows of numbers. */
-function unpacked({ shape, scale, cells }) {
+function matrixOf({ shape, scale, cells }) {
   const bytes = Int8Array.from(atob(cells), (c) => c.charCodeAt(0));
   return Array.from({ length: shape[0] }, (_, r) => Array.from(bytes.subarray(r * shape[1], (r + 1) * shape[1]), (v) => (v * scale) / 127));
 }
@@ -368,15 +369,34 @@ function rgb(element, name) {
   return found;
 }
 
+/** What stands in the view's place where the document cannot be read. */
+export function failed(host, error) {
+  host.replaceChildren(h("p", { class: "mt-root", role: "alert" }, error?.message ?? String(error)));
+}
+
 export default {
   render({ model, el }) {
-    const root = mount(el, model.get("history"), {
-      running: model.get("running"),
-      at: model.get("at"),
-      lang: model.get("lang"),
-      moved: (to) => { model.set("at", to); try { model.save_changes(); } catch { /* the kernel is gone; the view goes on */ } },
-    });
-    model.on("change:history change:running", () => root.update(model.get("history"), model.get("running")));
-    model.on("change:at", () => root.go(model.get("at")));
+    const moved = (to) => { model.set("at", to); try { model.save_changes(); } catch { /* the kernel is gone; the view goes on */ } };
+    let root = null, asked = 0;
+    // Unpacking takes a moment, in which a further state may come: only the newest is shown.
+    function show() {
+      const mine = ++asked, running = model.get("running");
+      return unpacked(model.get("packed")).then((history) => {
+        if (mine !== asked) return;
+        if (root) root.update(history, running);
+        else root = mount(el, history, { running, at: model.get("at"), lang: model.get("lang"), moved });
+      }).catch((error) => mine === asked && failed(el, error));
+    }
+    const follow = () => root?.go(model.get("at"));
+    show();
+    model.on("change:packed change:running", show);
+    model.on("change:at", follow);
+    return () => {
+      asked++;
+      model.off("change:packed change:running", show);
+      model.off("change:at", follow);
+    };
   },
 };
+
+export { fromBase64, unpacked };

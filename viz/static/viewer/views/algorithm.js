@@ -4,6 +4,7 @@ import { curve } from "../cards.js";
 import { h, motion, s } from "../dom.js";
 import { adjointHead, labelOf, nodeName, svgRuns, symbolRuns } from "../formulas.js";
 import { solve } from "../layout.js";
+import { inLines } from "../lines.js";
 import { short } from "../numbers.js";
 
 const LINES = 7; // of pseudo-code; their words stand in texts.js
@@ -28,17 +29,17 @@ function events(trace) {
 export const algorithmView = {
   name: "algorithm",
   ready: (trace) => trace.columns.some((c) => c.key === "g") && !trace.passes?.length,
-  make({ trace, t, stateAt }) {
+  make({ trace, t, stateAt, width }) {
     const all = events(trace), byId = new Map(trace.nodes.map((node) => [node.id, node]));
     const lines = Array.from({ length: LINES }, (_, i) => h("li", { class: "mg-line" }, h("code", null, t(`algorithm${i}`)), h("span", { class: "mg-hidden" }, ` (${t("line", { i: i + 1 })})`)));
     const rows = h("tbody"), working = h("p", { class: "mg-sumup", role: "status" });
     const dictionary = h("table", { class: "mg-table mg-dictionary" }, h("caption", null, t("dictionary")),
       h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col" }, t("partials")), h("th", { scope: "col", class: "mg-num" }, t("sum")))), rows);
-    const many = new Set(all.filter(Boolean).map((one) => one.node)).size, graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all) : null;
+    const many = new Set(all.filter(Boolean).map((one) => one.node)).size, graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all, width() - 60) : null;
     const bar = (id) => adjointHead(byId.get(id), t);
+    const held = h("div", { class: "mg-scroll mg-held-by", tabindex: "0", role: "group", "aria-label": t("dictionary") }, working, dictionary);
     return {
-      box: h("div", { class: "mg-algorithm" }, h("ol", { class: "mg-pseudo" }, lines),
-        h("div", { class: "mg-scroll", tabindex: "0", role: "group", "aria-label": t("dictionary") }, working, dictionary), graph?.box),
+      box: h("div", { class: "mg-algorithm" }, h("ol", { class: "mg-pseudo" }, lines), held, graph?.box),
       update(k, step) {
         const done = all.slice(0, k).filter(Boolean), now = k ? all[k - 1] : null, grad = new Map();
         for (const one of done) grad.set(one.node, one.replace === undefined ? [...(grad.get(one.node) ?? []), ...one.parts] : [one.replace]);
@@ -54,6 +55,8 @@ export const algorithmView = {
           h("td", { class: "mg-num mg-c-g" }, short(state.get(`${id}\u0000g`))))));
         working.textContent = now?.from ? t("working", { node: nodeName(byId.get(now.from)) }) : grad.size ? "" : t("dictionaryEmpty");
         graph?.update(done, now);
+        const row = rows.querySelector(".mg-active")?.getBoundingClientRect(), seen = held.getBoundingClientRect();
+        if (row && (row.top < seen.top || row.bottom > seen.bottom)) held.scrollTop += row.top - seen.top - seen.height / 2;
       },
     };
   },
@@ -61,13 +64,14 @@ export const algorithmView = {
 
 // The graph that the reverse sweep builds: of the nodes that get an adjoint, from the output on the left to the inputs on the right. What is
 // still to come stands there faintly, so that nothing moves while it grows.
-function backwardGraph(trace, t, all) {
+function backwardGraph(trace, t, all, room) {
   const reached = new Set(all.filter(Boolean).map((one) => one.node)), sent = new Set(all.flatMap((one) => one?.edges ?? []));
   const tall = 34, cards = new Map(), wires = new Map(), under = s("g"), over = s("g");
   const runs = (node) => symbolRuns({ ...labelOf(node), accent: "bar" });
   const sizes = new Map([...trace.nodes].reverse().filter((node) => reached.has(node.id))
     .map((node) => [node.id, [Math.max(64, 28 + 10 * Array.from(nodeName(node)).length), tall]]));
-  const place = solve(sizes, trace.edges.filter((e) => sent.has(e.id) && reached.has(e.dst)).map((e) => ({ id: e.id, src: e.dst, dst: e.src })));
+  const edges = trace.edges.filter((e) => sent.has(e.id) && reached.has(e.dst)).map((e) => ({ id: e.id, src: e.dst, dst: e.src }));
+  const flat = solve(sizes, edges), place = (0.66 * flat.width > room && inLines(flat, edges, Math.max(room, 280) / 0.9)) || flat;
   for (const [id, { points }] of Object.entries(place.edges)) {
     const [x, y] = points.at(-1), wire = s("g", { class: "mg-edge mg-off" },
       s("path", { d: curve([...points.slice(0, -1), [x - 8, y]]), class: "mg-wire" }), s("path", { d: `M${x} ${y}l-10 -4.5v9z`, class: "mg-tip" }));

@@ -11,10 +11,10 @@ const MOST_TERMS = 12; // terms written out
 export const cutView = {
   name: "cut",
   ready: (trace) => ["d", "g"].every((key) => trace.columns.some((c) => c.key === key)) && !trace.passes?.length,
-  make({ trace, t, graph }) {
+  make({ trace, t, graph, placeOf, keep }) {
     const order = new Map(trace.nodes.map((node, i) => [node.id, i])), byId = new Map(trace.nodes.map((node) => [node.id, node]));
     const first = 1 + Math.max(0, ...(trace.inputs ?? []).map((id) => order.get(id))), last = trace.nodes.length;
-    const slider = h("input", { type: "range", class: "mg-slider mg-cutslider", min: first, max: last, value: first, "aria-label": t("cutPlace"), oninput: () => show() });
+    const slider = h("input", { type: "range", class: "mg-slider mg-cutslider", min: first, max: last, value: Math.min(last, Math.max(first, placeOf("cut") ?? first)), "aria-label": t("cutPlace"), oninput: () => { show(); keep("cut", Number(slider.value)); } });
     const terms = h("div", { class: "mg-terms" }), said = h("p", { class: "mg-sumup", role: "status" }), veil = s("g", { class: "mg-cutline", "aria-hidden": "true" });
     let known = [], at = { d: new Map() };
     // The terms of the cut behind the first `size` nodes: edges that cross it, and outputs that lie before it with their seeds.

@@ -25,12 +25,12 @@ function recorded(trace) {
 export const ordersView = {
   name: "orders",
   ready: (trace) => trace.columns.some((c) => c.key === "g") && trace.nodes.length <= MOST_PICKS && !trace.passes?.length && trace.steps.some((s) => s.contribs?.length && (s.phase === "adjoint" || s.phase === "accumulate")),
-  make({ trace, t, stateAt, log }) {
+  make({ trace, t, stateAt, log, placeOf, keep }) {
     const { sends, seeds } = recorded(trace), byId = new Map(trace.nodes.map((node) => [node.id, node])), name = (id) => nodeName(byId.get(id));
     const pickable = trace.nodes.map((node) => node.id).filter((id) => sends.has(id));
     const said = h("p", { class: "mg-sumup", role: "status", "aria-live": "polite" }), rows = h("tbody"), order = h("p", { class: "mg-order" });
     const end = stateAt(trace.steps.length), bar = (id) => adjointHead(byId.get(id), t);
-    let done = [];
+    let done = (placeOf("orders") ?? []).filter((id) => pickable.includes(id));
     const waiting = (id) => pickable.filter((user) => !done.includes(user) && sends.get(user).some((c) => c.to === id));
     const buttons = new Map(pickable.map((id) => [id, h("button", { type: "button", class: "mg-pick", "data-node": id, onclick: () => pick(id) }, bar(id))]));
     const again = h("button", { type: "button", class: "mg-fold", onclick: () => { done = []; draw(t("ordersStart")); } }, t("startOver"));
@@ -55,6 +55,7 @@ export const ordersView = {
       return t(same ? "ordersSame" : "ordersOther");
     }
     function draw(text, refused = false) {
+      if (done.join() !== (placeOf("orders") ?? []).join()) keep("orders", done);
       said.textContent = text;
       said.classList.toggle("mg-refused", refused);
       for (const [id, button] of buttons) {
@@ -66,7 +67,7 @@ export const ordersView = {
       rows.replaceChildren(...ids.map((id) => h("tr", { "data-node": id }, h("th", { scope: "row" }, bar(id)),
         h("td", null, partsOf(id).map((part) => h("span", { class: "mg-part" }, short(part)))), h("td", { class: "mg-num mg-c-g" }, short(total(partsOf(id)) ?? undefined)))));
     }
-    draw(t("ordersStart"));
+    draw(done.length && done.length === pickable.length ? finish() : t("ordersStart"));
     return {
       box: h("div", null, said, h("div", { class: "mg-picks", role: "group", "aria-label": t("ordersPick") }, [...buttons.values()]), h("div", { class: "mg-picks" }, undo, again), order,
         h("div", { class: "mg-scroll mg-short", tabindex: "0", role: "group", "aria-label": t("dictionary") }, h("table", { class: "mg-table mg-dictionary" }, h("caption", null, t("dictionary")),

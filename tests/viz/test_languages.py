@@ -1,0 +1,291 @@
+"""What Python draws or writes of a Trace speaks the language that is asked for, with the viewer's own words, and names the seeds."""
+
+import re
+import unicodedata
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from trace_samples import all_samples
+
+import minigrad as mg
+import viz
+from minigrad.trace import table
+from minigrad.trace.text import WORDS
+from minigrad.watch import trace_function
+from viz import training
+from viz.bundle import STATIC
+from viz.export import frame, mathtext
+from viz.export.frame import Scene, text_width, wrap
+from viz.jacobian import jacobian_trace
+from viz.reading import heading_runs
+from viz.speech import beginning, names_of, sentence, spoken, table_words
+from viz.svg import legend_of, to_svg
+from viz.texts import _COMMENT, _ENTRY, _SECTION, LANGUAGES, texts, words
+
+
+def baydin(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+class Net(mg.nn.Module):
+    def __init__(self):
+        self.blocks = mg.nn.Sequential(*(mg.nn.Linear(3, 3) for _ in range(4)))
+        self.head = mg.nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.head(self.blocks(x).tanh()).sum()
+
+
+@pytest.fixture(scope="module")
+def both():
+    return trace_function(baydin, 2.0, 5.0, tangents=[0.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def growing():
+    once = lambda f: lambda x: mg.autograd.grad(f(x), [x], create_graph=True)[0]
+    return trace_function(once(once(lambda x: mg.sin(x * x))), 0.7)
+
+
+@pytest.fixture(scope="module")
+def net():
+    mg.manual_seed(3)
+    return trace_function(Net(), np.ones((2, 3), "float32"), mode="reverse")
+
+
+def svg_texts(svg):
+    return ["".join(e.itertext()) for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def frame_texts(trace, at, **options):
+    scene = Scene(trace, **options)
+    figure = scene.figure(72)
+    scene.draw(figure, at)
+    return [t.get_text() for axes in figure.axes for t in axes.texts]
+
+
+# ---- the table
+
+
+def test_nothing_of_the_viewers_table_is_overlooked():
+    found = texts()
+    assert tuple(found) == LANGUAGES
+    source = (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8")
+    for lang, part in _SECTION.findall(source):
+        rest = _ENTRY.sub("", _COMMENT.sub("", part))
+        assert re.fullmatch(r"[\s,]*", rest), f"{lang}: not understood: {rest.strip()[:80]}"
+    assert found["zh"]["nothing"] == "尚未计算" and len(found["en"]) > 150
+    assert set(found["en"]) <= set(found["zh"]) | {"counter", "gridValue"}, "what is missing in Chinese would be said in English"
+
+
+def test_blanks_are_filled_and_unknown_names_stay():
+    t = words("zh")
+    assert t("say", k=1, n=2, phase="值", say="x") == "第 1 步，共 2 步，值：x" and t("counter", k=3, n=4) == "3 / 4", (
+        "English where Chinese is silent"
+    )
+    assert t("another engine's {phase}") == "another engine's {phase}"
+    with pytest.raises(ValueError, match="no texts in 'la'; the languages are en, zh"):
+        words("la")
+
+
+# ---- stills
+
+
+@pytest.mark.parametrize("name", ["both", "growing", "net"])
+def test_a_chinese_still_has_no_english_word(request, name):
+    trace = request.getfixturevalue(name)
+    english = {text for text in texts()["en"].values() if re.fullmatch(r"[A-Za-z ,]{3,}", text)}
+    t = words("zh")
+    for at in (0, 1, len(trace["steps"]) // 2, len(trace["steps"])):
+        for found in (svg_texts(to_svg(trace, at, lang="zh")), frame_texts(trace, at, lang="zh")):
+            assert not english & set(found)
+            assert not [text for text in found if re.search(r"\b(is|the|step|Step|seed|mode|operations?)\b", text)]
+            if at:
+                assert any(t("say", k=at, n=len(trace["steps"])).split("，")[0] in text for text in found) or any(
+                    f"{at} / {len(trace['steps'])}" in text for text in found
+                )
+            for look in legend_of(trace, t):
+                assert look.words in found and any("\u4e00" <= letter <= "\u9fff" for letter in look.words)
+    assert 'lang="zh"' in to_svg(trace, lang="zh") and 'lang="en"' in to_svg(trace)
+
+
+def test_the_sentence_names_the_node_that_a_closed_box_hides(net):
+    steps, t = net["steps"], words("zh")
+    hidden = next(k for k, s in enumerate(steps, 1) if s["phase"] == "primal" and s["node"] == "v1")
+    expected = sentence(steps[hidden - 1], t, names_of(net))
+    assert "v1" in expected and any(text.endswith(expected) for text in svg_texts(to_svg(net, hidden, lang="zh")))
+    assert "8 个运算" in " ".join(svg_texts(to_svg(net, groups="closed", lang="zh"))) or "个运算" in to_svg(net, groups="closed", lang="zh")
+    assert "operations" not in to_svg(net, groups="closed", lang="zh")
+
+
+def test_the_seed_of_each_pass_stands_in_every_still(both, net):
+    for at in (0, 5, len(both["steps"])):
+        found = " ".join(svg_texts(to_svg(both, at)))
+        assert "Forward mode, seed x\u03071 = 0, x\u03072 = 1" in found and "Reverse mode, seed v\u03045 = 1" in found
+        drawn = frame_texts(both, at)
+        assert {"Forward mode, seed", "Reverse mode, seed"} <= set(drawn)
+    assert "Reverse mode, seed" in to_svg(net, groups="closed"), "the node of the seed stands in a closed box"
+    alone = trace_function(baydin, 2.0, 5.0, mode="reverse")
+    assert "Forward mode" not in to_svg(alone) and "seed" not in to_svg(trace_function(baydin, 2.0, 5.0, mode="primal"))
+
+
+def test_of_many_seeds_the_first_that_are_not_zero_are_named():
+    f = lambda *xs: sum(xs[1:], xs[0])
+    trace = trace_function(f, *(1.0,) * 9, mode="forward", tangents=[0, 0, 0, 0, 0, 0, 7, 0, 8], names=[f"x{i}" for i in range(1, 10)])
+    line = table(trace).splitlines()[1]
+    assert line == "forward mode, seed x\u03077 = 7, x\u03079 = 8, x\u03071 = 0, x\u03072 = 0, …"
+    assert line.removeprefix("f") in " ".join(svg_texts(to_svg(trace)))
+
+
+def test_of_several_passes_each_is_named_at_its_steps():
+    trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
+    for lang, phrase in (("en", "Reverse mode, pass 2 of 2, seeded with 1 at v2"), ("zh", "反向模式，第 2 次，共 2 次，在 v2 处取种子 1")):
+        for at, step in enumerate(trace["steps"], 1):
+            for found in (svg_texts(to_svg(trace, at, lang=lang)), frame_texts(trace, at, lang=lang)):
+                assert (phrase in found) is (step.get("pass") == 3)
+    assert "雅可比" in jacobian_trace(lambda a: a * a, 2.0, lang="zh")["title"]
+
+
+def test_seeds_that_need_room_get_lines_of_their_own():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    f = lambda aa, bb, cc: (aa * bb * cc).sum()
+    wide = trace_function(f, *(np.full((2, 2), 0.123456),) * 3, tangents=[np.full((2, 2), -0.123456)] * 3)
+    scene, plain = Scene(wide), Scene(trace_function(lambda x: x * x, 1.0))
+    assert len(scene._seed_rows()) == 2 and len(plain._seed_rows()) == 1
+    figure = scene.figure(72)
+    scene.draw(figure, len(wide["steps"]))
+    renderer, right = FigureCanvasAgg(figure).get_renderer(), scene.width - 10
+    for axes in figure.axes:
+        for text in axes.texts:
+            box = text.get_window_extent(renderer)
+            assert box.x1 * 72 / figure.dpi <= right + 10, f"cut: {text.get_text()}"
+
+
+def test_a_name_that_mathtext_cannot_set_stands_in_the_seed_as_plain_text():
+    trace = trace_function(lambda 速度: 速度 * 2.0, 3.0, mode="forward")
+    assert any("速" in text and "= 1" in text for text in frame_texts(trace, 1))
+
+
+def test_the_name_of_a_phase_does_not_run_into_its_formula(both):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    at = next(k for k, step in enumerate(both["steps"], 1) if step["phase"] == "accumulate")
+    for lang in LANGUAGES:
+        scene = Scene(both, lang=lang)
+        figure = scene.figure(72)
+        scene.draw(figure, at)
+        renderer, named = FigureCanvasAgg(figure).get_renderer(), words(lang)("accumulate")
+        boxes = {t.get_text(): t.get_window_extent(renderer) for axes in figure.axes for t in axes.texts}
+        level = [box for text, box in boxes.items() if text != named and abs(box.y0 - boxes[named].y0) < 8]
+        assert level and all(box.x0 > boxes[named].x1 + 9 for box in level), "neither into the formula nor into its rim"
+
+
+def test_an_exponent_with_an_index_is_one_exponent():
+    trace = trace_function(lambda x: mg.exp(x * 2.0 + x * 3.0), 0.5)
+    name = trace["nodes"][-1]["id"]
+    heading = mathtext.of_runs(heading_runs(trace["nodes"][-1]))
+    assert heading.endswith(r"^{\mathrm{v3}}") and mathtext.drawable(heading), "two exponents one after another are no formula"
+    assert f"<title>{name} = e^v3</title>" in to_svg(trace), "and one sign in plain text"
+
+
+def test_the_title_of_a_jacobian_is_said_in_the_language_and_the_users_is_kept():
+    f = lambda a: a * a
+    for trace in (jacobian_trace(f, 2.0), jacobian_trace(f, 2.0, lang="zh")):
+        assert "雅可比矩阵: " in "".join(svg_texts(to_svg(trace, 0, lang="zh"))) and any(
+            "雅可比矩阵: " in text for text in frame_texts(trace, 0, lang="zh")
+        )
+    assert "Jacobian matrix: mine" in svg_texts(to_svg({**trace_function(f, 2.0), "title": "Jacobian matrix: mine"}, 0, lang="zh"))
+
+
+# ---- text, pages, curves
+
+
+def test_the_text_table_in_chinese_is_aligned_and_names_the_seed(both):
+    said = table(both, words=table_words(words("zh")))
+    assert table_words(words("en")) is None and set(WORDS) <= set(table_words(words("zh")))
+    lines = said.splitlines()
+    assert (
+        lines[1] == "前向模式，种子 x\u03071 = 0, x\u03072 = 1"
+        and lines[2] == "反向模式，种子 v\u03045 = 1"
+        and "求值轨迹，前向模式" in lines
+    )
+    wide = lambda text: sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    rule = next(i for i, line in enumerate(lines) if "──" in line)
+    assert {wide(line) for line in lines[rule - 1 : rule + 8]} == {wide(lines[rule])}, "numbers end below one another"
+    assert not re.search(r"\b(node|is|value|step|input|mode)\b", said)
+
+
+def test_save_takes_a_language_for_all_but_the_trace_itself(both, tmp_path):
+    assert viz.save(both, tmp_path / "a.txt", lang="zh").read_text(encoding="utf-8") == table(both, words=table_words(words("zh")))
+    assert viz.save(both, tmp_path / "a.svg", lang="zh", step=3).read_text(encoding="utf-8") == to_svg(both, 3, lang="zh")
+    with pytest.raises(ValueError, match=r"a \.json is the Trace itself"):
+        viz.save(both, tmp_path / "a.json", lang="zh")
+    for name in ("a.svg", "a.png", "a.txt", "a.html", "a.gif"):
+        with pytest.raises(ValueError, match="no texts in 'la'"):
+            viz.save(both, tmp_path / name, lang="la")
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.webp", "a.gif"])
+def test_where_no_font_has_the_letters_nothing_is_drawn_but_said(both, tmp_path, monkeypatch, name):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    monkeypatch.setattr(frame, "fonts", lambda: ["DejaVu Sans"])
+    with pytest.raises(ValueError, match=r"no font with Chinese letters.*Noto Sans CJK SC.*svg"):
+        viz.save(both, tmp_path / name, lang="zh", **({"steps": (1, 2)} if name.endswith(("webp", "gif")) else {}))
+    assert list(tmp_path.iterdir()) == []
+    viz.save(both, tmp_path / "a.png")
+
+
+def test_cells_and_pages_without_scripts_speak_the_language(both):
+    cell = viz.iframe(both, lang="zh")._repr_html_()
+    before = cell[: cell.index("<iframe")]
+    assert "由来" in before and "前向模式，种子" in before and "以表格显示数值" in before and not re.search(r">(node|value|input)<", before)
+    assert repr(viz.iframe(both, lang="zh")) == table(both, words=table_words(words("zh"))).rstrip()
+    assert (
+        "how it is made" in viz.to_html(both)
+        and "how it is made" not in viz.to_html(both, lang="zh").split("<noscript>")[1].split("</noscript>")[0]
+    )
+    history = viz.History("run")
+    history.log(1, loss=0.5)
+    page = training.to_html(history, lang="zh")
+    assert "指标" in page.split("<noscript>")[1].split("</noscript>")[0] and "<th>measure</th>" not in page
+
+
+def test_curves_in_chinese(tmp_path):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    from viz.training.figure import _drawn
+
+    history = viz.History("run")
+    for epoch in range(3):
+        history.log(epoch, loss=1 / (epoch + 1), accuracy=0.5)
+    axes = _drawn(history, -1, None, words("zh")).axes
+    assert [a.get_title() for a in axes] == ["损失", "准确率"] and {a.get_xlabel() for a in axes} == {"轮次"}
+    with pytest.raises(ValueError, match="no texts in 'la'"):
+        training.draw_curves(history, tmp_path / "a.png", lang="la")
+
+
+# ---- lines
+
+
+def test_chinese_is_wrapped_between_letters_and_never_begins_with_a_closing_sign():
+    text = "向 v4 传回 −1；它的伴随目前是 −1。再传回一次，与原有的相加（见上）。"
+    room = text_width("一二三四五六七", 12)
+    assert room == 84 and text_width("v4，", 12) == 12 + text_width("v4", 12), "a letter of East Asia is as wide as high"
+    lines = wrap(text, 12, room)
+    assert "".join("".join(lines).split()) == "".join(text.split()), "nothing is lost"
+    assert all(text_width(line, 12) <= room * 1.2 for line in lines) and len(lines) > 3
+    assert not [line for line in lines if line[0] in "；。，）"]
+    assert wrap("one  two\nthree", 12, 1000) == ["one two three"] and wrap("", 12, 10) == []
+
+
+def test_before_the_first_step_is_said_how_many_there_are(both):
+    assert beginning(both, words("en")) == "Ready: 23 steps." and beginning(both, words("zh")) == "就绪：共 23 步。"
+    assert "nothing was computed" in beginning({**both, "steps": []}, words("en"))
+
+
+def test_a_trace_made_ready_for_a_still_is_a_copy(both):
+    before = repr(both)
+    found = spoken(both, words("zh"))
+    assert repr(both) == before and found["steps"][0]["say"] != both["steps"][0]["say"] and found["title"] == both["title"]
+    assert [c["label"] for c in found["columns"]] == ["值", "切向量", "伴随"] and "seeded" not in all_samples()["seed"]

@@ -1,0 +1,92 @@
+"""What a Trace says in words: the sentence of a step, the pass that it belongs to, the seeds of the passes.
+
+After reading this file you know how a picture speaks another language than the engine. A Trace brings its sentences in English; elsewhere
+they are made anew from what the step says as data, as ``static/viewer/speech.js`` does (a browser test holds the two together).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from minigrad.trace.text import pass_place, seeds
+from viz.numbers import short
+from viz.reading import plain, symbol_runs
+from viz.texts import Words, words
+
+TOLD = ("primal", "tangent", "free", "update")
+"""Phases whose sentence needs nothing but the node and its value."""
+
+
+def names_of(trace: Mapping[str, Any]) -> dict[str, str]:
+    """How each node is called in a sentence, by its id."""
+    return {node["id"]: plain(symbol_runs(node["label"])) for node in trace["nodes"]}
+
+
+def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
+    """The sentence of a step, in the language of ``t``."""
+    phase, said = step.get("phase"), str(step.get("say") or "")
+    if not t.foreign:
+        return said
+    written, part = (step.get("writes") or [[None, None, None]])[0], (step.get("contribs") or [None])[0]
+    value, node = short(written[2]), names.get(step["node"], step["node"])
+    if phase == "seed":
+        return t("say_seed_d" if written[1] == "d" else "say_seed_g", node=node, value=value)
+    if phase in ("adjoint", "accumulate"):
+        return t(f"say_{phase}", node=node, value=value, part=short(part["product"]) if part else value)
+    return t(f"say_{phase}", node=node, value=value) if phase in TOLD else said
+
+
+def pass_text(trace: Mapping[str, Any], t: Words, index: int | None) -> str:
+    """Which pass a step belongs to, where a Trace holds several: "Reverse mode, pass 2 of 3, seeded with 1 at v2"; else nothing."""
+    found = pass_place(trace, index)
+    if found is None:
+        return ""
+    return t("passSeeded" if found["at"] else "passPlain", **{**found, "mode": t(found["mode"])})
+
+
+def titled(trace: Mapping[str, Any], t: Words) -> str:
+    """The Trace's title. The one word that a title of our own may have, a Jacobian's, is said in the language; the user's are kept."""
+    title, own = str(trace.get("title") or ""), words()("view_jacobian") + ": "
+    return t("view_jacobian") + ": " + title.removeprefix(own) if trace.get("jacobian") and title.startswith(own) else title
+
+
+def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
+    """The document that a still in this language is drawn from, before its nodes are grouped: a sentence names nodes that a group hides.
+
+    Its sentences and columns are those of the language, and ``"seeded"`` holds for each mode of a Trace of single passes the words
+    ("Forward mode, seed") and the seeds as tokens (ẋ1 = 1, ẋ2 = 0).
+    """
+    names = names_of(trace)
+    steps = [{**step, "say": sentence(step, t, names)} for step in trace["steps"]] if t.foreign else trace["steps"]
+    columns = [{**column, "label": t(column["key"]) if column["key"] in "vdg" else column.get("label", "")} for column in trace["columns"]]
+    return {
+        **trace,
+        "title": titled(trace, t),
+        "steps": steps,
+        "columns": columns,
+        "seeded": [(t("seeded", mode=t(mode)), tokens) for mode, tokens in seeds(trace)],
+    }
+
+
+def beginning(trace: Mapping[str, Any], t: Words) -> str:
+    """What is said before the first step: how many there are. The viewer's own text goes on with keys, which a picture has not."""
+    steps = len(trace["steps"])
+    first = re.match(r"[^.。]*[.。]", t("ready", n=steps)) if steps else None
+    return first[0] if first else t("empty")
+
+
+def table_words(t: Words) -> dict[str, str] | None:
+    """The words of the text tables (:func:`minigrad.trace.table`) in another language; None for English, which they have themselves."""
+    if not t.foreign:
+        return None
+    kinds = {kind: t(kind) for kind in ("input", "const", "param")}
+    heads = {"node": t("node"), "is": t("made"), "v": t("v"), "d": t("d"), "g": t("g"), "step": t("slider"), "jacobian": t("view_jacobian")}
+    parts = {"values": t("table"), "both": f"{t('table')}，{t('forward')}", "forward": t("forward"), "reverse": t("reverse")}
+    return {**kinds, **heads, **parts, "seeded": _blanks(t, "seeded"), "pass": _blanks(t, "passPlain"), "pass at": _blanks(t, "passSeeded")}
+
+
+def _blanks(t: Words, name: str) -> str:
+    """A text with its blanks left open."""
+    return t(name, **{blank: f"{{{blank}}}" for blank in ("mode", "k", "n", "at")})

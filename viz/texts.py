@@ -1,0 +1,55 @@
+"""The interface's words in each language, read from the table that the viewer itself uses.
+
+After reading this file you know why a still, a film and a page say the same: there is one table, ``static/viewer/texts.js``, and the
+pictures that Python makes take their words from there, as they take their colours from the viewer's stylesheet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+from viz.bundle import STATIC
+
+LANGUAGES = ("en", "zh")
+"""Languages of the interface."""
+
+_SECTION = re.compile(r"^  (\w+): \{\n(.*?)^  \},\n", re.M | re.S)
+_COMMENT = re.compile(r"^ *//.*\n", re.M)
+_ENTRY = re.compile(r'(\w+): ("(?:[^"\\\n]|\\.)*")')
+
+
+@cache
+def texts() -> dict[str, dict[str, str]]:
+    """The table: ``{language: {name: text with {blanks}}}``."""
+    table = (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8")
+    return {
+        lang: {name: json.loads(text) for name, text in _ENTRY.findall(_COMMENT.sub("", part))} for lang, part in _SECTION.findall(table)
+    }
+
+
+class Words:
+    """The texts of one language: ``t("counter", k=1, n=9)`` is one of them with its blanks filled in.
+
+    What the language lacks is said in English; what English lacks too is the name itself, which keeps another engine's own words readable.
+    """
+
+    def __init__(self, lang: str) -> None:
+        self.lang, self._texts = lang, {**texts()["en"], **texts()[lang]}
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the Trace's own sentences, which are English, must be said anew."""
+        return self.lang != "en"
+
+    def __call__(self, name: str, **blanks: object) -> str:
+        return re.sub(r"\{(\w+)\}", lambda blank: str(blanks.get(blank[1], "")), self._texts[name]) if name in self._texts else name
+
+
+@cache
+def words(lang: str = "en") -> Words:
+    """The words of a language. Raises ValueError for one that the table does not have."""
+    if lang not in LANGUAGES:
+        raise ValueError(f"there are no texts in {lang!r}; the languages are {', '.join(LANGUAGES)}")
+    return Words(lang)
