@@ -13,7 +13,22 @@ engine/ (how it is run, forward and back).
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from . import arrays, autograd, backend, cuda, errors, fft, func, functions, linalg, making, methods, numpy_calls, special, testing
+from . import (
+    arrays,
+    autograd,
+    backend,
+    cuda,
+    errors,
+    fft,
+    func,
+    functions,
+    linalg,
+    making,
+    methods,
+    numpy_calls,
+    special,
+    testing,
+)
 from .arrays import *  # noqa: F403  # listed in arrays.__all__
 from .autograd import enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, no_grad, set_grad_enabled
 from .backend import Device as device
@@ -43,7 +58,26 @@ from .errors import AutogradError
 from .func import vmap
 from .functions import *  # noqa: F403  # the public functions, listed in functions.__all__
 from .functions import as_tensor_ as as_tensor
-from .linalg import cholesky, cholesky_inverse, cholesky_solve, det, logdet, matrix_exp, matrix_power, qr, slogdet
+from .linalg import _lu as lu
+from .linalg import _lu_solve as lu_solve
+from .linalg import _svd as svd
+from .linalg import (
+    cholesky,
+    cholesky_inverse,
+    cholesky_solve,
+    det,
+    geqrf,
+    logdet,
+    lu_unpack,
+    matrix_exp,
+    matrix_power,
+    ormqr,
+    pca_lowrank,
+    qr,
+    slogdet,
+    svd_lowrank,
+    triangular_solve,
+)
 from .linalg import inv as inverse
 from .linalg import pinv as pinverse
 from .making import *  # noqa: F403  # listed in making.__all__
@@ -56,10 +90,11 @@ setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minig
 del methods, numpy_calls  # imported for what they attach to Tensor
 __all__ = [
     "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cholesky_inverse", "cholesky_solve", "cuda",
-    "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "get_default_dtype", "iinfo", "inference_mode",
-    "inverse", "is_anomaly_enabled", "is_grad_enabled", "linalg", "logdet", "matrix_exp", "matrix_power", "no_grad", "pinverse",
-    "promote_types", "qr", "set_default_dtype", "set_grad_enabled", "slogdet", "special", "testing", "vmap", "bool_", "complex64",
-    "complex128", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi", *functions.__all__,
+    "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "geqrf", "get_default_dtype", "iinfo", "inference_mode",
+    "inverse", "is_anomaly_enabled", "is_grad_enabled", "linalg", "logdet", "lu", "lu_solve", "lu_unpack", "matrix_exp",
+    "matrix_power", "no_grad", "ormqr", "pca_lowrank", "pinverse", "promote_types", "qr", "set_default_dtype", "set_grad_enabled",
+    "slogdet", "special", "svd", "svd_lowrank", "testing", "triangular_solve", "vmap", "bool_", "complex64", "complex128",
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi", *functions.__all__,
     *arrays.__all__, *making.__all__,
 ]  # fmt: skip
 
@@ -69,12 +104,13 @@ if not TYPE_CHECKING:
         **dict.fromkeys(("checkpoint", "checkpoint_sequential"), ".autograd.checkpoint"),
         "count_operations": ".watch.cost",
         "compile": ".program",
+        **dict.fromkeys(("istft", "stft"), ".signal"),
         **dict.fromkeys(("load", "save"), ".serialization"),
     }
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph"):
+        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name in _ELSEWHERE:
             return getattr(import_module(_ELSEWHERE[name], __name__), name)

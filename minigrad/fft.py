@@ -97,6 +97,44 @@ def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
     return fn.real(_run(fn.cat([x, mirrored], last), (last,), True, norm, "irfftn"))
 
 
+def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The transform (real, of n elements) of an x whose second half is the conjugate of its first; the input is the first one."""
+    return hfftn(input, None if n is None else (n,), (dim,), norm)
+
+
+def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The real transform along two dimensions of an x of which the last one is given by half."""
+    return hfftn(input, s, dim, norm)
+
+
+def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The real transform along several dimensions of an x of which the last one is given by half, as of `irfftn`."""
+    return irfftn(fn.conj(as_tensor(input)), s, dim, _turned(norm, "hfftn"))
+
+
+def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `hfft`: the first n // 2 + 1 entries of the inverse transform of a real x."""
+    return ihfftn(input, None if n is None else (n,), (dim,), norm)
+
+
+def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """The inverse of `hfft2`."""
+    return ihfftn(input, s, dim, norm)
+
+
+def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of `hfftn`. Raises DTypeError for complex x."""
+    return fn.conj(rfftn(input, s, dim, _turned(norm, "ihfftn")))
+
+
+def _turned(norm: str | None, function: str) -> str:
+    """Where the factor goes in the inverse transform, if it is computed by the transform, or the other way round."""
+    turned = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+    if norm not in turned:
+        raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}.')
+    return turned[norm]
+
+
 def fftshift(input: Any, dim: Any = None) -> Tensor:
     """Frequency 0 in the middle instead of at the beginning."""
     return _shifted(input, dim, lambda n: n // 2, "fftshift")
@@ -169,6 +207,6 @@ def _run(x: Tensor, axes: tuple[int, ...], inverse: bool, norm: str | None, func
 
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn", "rfft", "rfft2",
-    "rfftfreq", "rfftn",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
+    "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip

@@ -49,6 +49,71 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
+class EigResult(NamedTuple):
+    """A V = V diag(w)."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class LUResult(NamedTuple):
+    """A = P L U."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class LUFactorResult(NamedTuple):
+    """L and U in one matrix, and which row took the place of each."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LUFactorExResult(NamedTuple):
+    """The same, and where U has its first 0 on the diagonal (counted from 1; 0: nowhere)."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class InverseResult(NamedTuple):
+    """A⁻¹, and how it went: 0, or the step of the elimination that found A singular."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveResult(NamedTuple):
+    """The solution of equations, and how it went, as of `InverseResult`."""
+
+    result: Tensor
+    info: Tensor
+
+
+class CholeskyResult(NamedTuple):
+    """L, and how it went: 0, or the number of rows of the smallest leading block that is not positive definite."""
+
+    L: Tensor
+    info: Tensor
+
+
+class QRFactorResult(NamedTuple):
+    """R and the reflections whose product is Q, in LAPACK's form."""
+
+    a: Tensor
+    tau: Tensor
+
+
+class TriangularSolveResult(NamedTuple):
+    """X with A X = B, and A."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
 class LstsqResult(NamedTuple):
     """The shortest X with the smallest |A X - B|; the squares of those distances (none unless A has more rows than columns and full
     rank); the rank and the singular values of A.
@@ -145,6 +210,81 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
     return cholesky_solve(fn.broadcast_to(_identity(L), L.shape), L, upper)
 
 
+def inv_ex(A: Any, *, check_errors: bool = False) -> InverseResult:
+    """`inv` that tells of singular matrices in `info` instead of raising; their inverse is NaN. check_errors: raise after all."""
+    A = _matrix(A, "inv_ex", square=True)
+    info, safe = _without_singular(A)
+    _raise_for(info, check_errors, "inv_ex", "a matrix is singular. Use linalg.pinv, or add a small multiple of the identity.")
+    return InverseResult(_nan_where(info, inv(safe)), info)
+
+
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> SolveResult:
+    """`solve` that tells of singular matrices in `info` instead of raising; their X is NaN. check_errors: raise after all."""
+    A, B = _matrix(A, "solve_ex", square=True), as_tensor(B)
+    info, safe = _without_singular(A)
+    _raise_for(info, check_errors, "solve_ex", "a matrix is singular. Use linalg.lstsq, or add a small multiple of the identity.")
+    X = solve(safe, B, left=left)
+    vectors = X.ndim == 1 or (X.ndim == A.ndim - 1 and X.shape == A.shape[:-1])
+    return SolveResult(_nan_where(info, X, 1 if vectors else 2), info)
+
+
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyResult:
+    """`cholesky` that tells of matrices that are not positive definite in `info` instead of raising; their L is NaN. check_errors: raise
+    after all.
+    """
+    A = _matrix(A, "cholesky_ex", square=True)
+    below = arrays.tril(A.detach(), -1)
+    steps = fn.real(diagonal(fa.lu(arrays.tril(A.detach()) + fa.adjoint(below))))  # quotients of the leading blocks' determinants
+    info = _first(fn.logical_not(steps > 0))
+    _raise_for(info, check_errors, "cholesky_ex", "a matrix is not positive definite. Add a small multiple of the identity.")
+    safe = fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
+    return CholeskyResult(_nan_where(info, cholesky(safe, upper=upper)), info)
+
+
+def _first(found: Tensor) -> Tensor:
+    """Where along the last axis the first True is, counted from 1; 0 where there is none. int32, as LAPACK's."""
+    if found.shape[-1] == 0:
+        return fn.zeros(found.shape[:-1], dtype=backend.int32, device=found.device)
+    place = fn.argmax(found.to(backend.int64), -1) + 1
+    return fn.where(fn.any(found, -1), place, 0).to(backend.int32)  # type: ignore[no-any-return]
+
+
+def _without_singular(A: Tensor) -> tuple[Tensor, Tensor]:
+    """At which step elimination finds 0 only (0: never), and A with the identity in place of such matrices."""
+    info = lu_factor_ex(A.detach()).info
+    return info, fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
+
+
+def _nan_where(info: Tensor, x: Tensor, axes: int = 2) -> Tensor:
+    """x, with NaN for the examples that failed."""
+    return fn.where(info.reshape((*info.shape, *(1,) * axes)) == 0, x, math.nan)  # type: ignore[no-any-return]
+
+
+def _raise_for(info: Tensor, check: bool, function: str, what: str) -> None:
+    if check and bool(fn.any(wrap(all_examples(info.array)) != 0)):
+        raise LinAlgError(f"linalg.{function}: {what}")
+
+
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """The X with A X = B (X A = B if not `left`; with Aᴴ for A if `adjoint`), where LU and pivots are `lu_factor(A)`."""
+    P, L, U = lu_unpack(LU, pivots)
+    if L.shape[-1] != U.shape[-1] or L.shape[-2] != U.shape[-2]:
+        raise ShapeError(f"linalg.lu_solve: the matrices must be square, got LU of shape {as_tensor(LU).shape}.")
+    B = _matrix(B, "lu_solve")
+    if adjoint:
+        return fa.adjoint(lu_solve(LU, pivots, fa.adjoint(B), left=not left))  # type: ignore[no-any-return]
+    if left:
+        return solve(U, solve(L, matmul(P.mT, B)))
+    return matmul(solve(L, solve(U, B, left=False), left=False), P.mT)
+
+
+def triangular_solve(B: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> TriangularSolveResult:
+    """X with A X = B (Aᵀ X = B if `transpose`), and A; see `solve_triangular`, whose older name in PyTorch this is."""
+    A = _matrix(A, "triangular_solve", square=True)
+    coefficients, upper = (A.mT, not upper) if transpose else (A, upper)
+    return TriangularSolveResult(solve_triangular(coefficients, B, upper=upper, unitriangular=unitriangular), fn.clone(A))
+
+
 def tensorinv(A: Any, ind: int = 2) -> Tensor:
     """The inverse of A as a map from its last axes to its first `ind` ones: tensordot(tensorinv(A), A, ind) is the identity."""
     A = as_tensor(A)
@@ -237,6 +377,85 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
     return fa.adjoint(L) if upper else L  # type: ignore[no-any-return]
 
 
+def lu(A: Any, *, pivot: bool = True) -> LUResult:
+    """Permutation P, lower triangular L with ones on its diagonal and upper triangular U, A = P L U, by Gaussian elimination. For A (…, m,
+    n) L is (…, m, k) and U (…, k, n), k the smaller of m and n. Differentiable where the first k columns are independent.
+
+    pivot: whether rows are exchanged so that the largest element of each column leads (partial pivoting). Without it elimination divides
+    by whatever it finds: by 0, at worst.
+    """
+    LU, pivots = lu_factor(A, pivot=pivot)
+    return lu_unpack(LU, pivots)
+
+
+def lu_factor(A: Any, *, pivot: bool = True) -> LUFactorResult:
+    """`lu` as LAPACK keeps it, for `lu_solve` and `lu_unpack`: U on and above the diagonal of one matrix, L below it; and the rows (counted
+    from 1, int32) that took each row's place in turn.
+    """
+    A = _matrix(A, "lu_factor")
+    m, n = A.shape[-2:]
+    k = min(m, n)
+    in_place = fn.arange(1, k + 1, dtype=backend.int32, device=A.device)
+    pivots = fa.lu_pivots(A) if pivot else fn.broadcast_to(in_place, (*A.shape[:-2], k))
+    exchanged = matmul(_permutation(pivots, A).mT, A) if pivot else A
+    first = fa.lu(exchanged[..., :k])
+    if m >= n:
+        return LUFactorResult(first, pivots)
+    rest = solve(_unit_lower(first), exchanged[..., k:])
+    return LUFactorResult(fn.cat([first, rest], -1), pivots)
+
+
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
+    """`lu_factor`, and where U has its first 0 on the diagonal (counted from 1; 0: nowhere). check_errors: raise LinAlgError there."""
+    LU, pivots = lu_factor(A, pivot=pivot)
+    info = _first(diagonal(LU.detach()) == 0)
+    _raise_for(info, check_errors, "lu_factor_ex", "U is singular: it has a 0 on its diagonal.")
+    return LUFactorExResult(LU, pivots, info)
+
+
+def lu_unpack(LU: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
+    """P, L and U of `lu` from what `lu_factor` gives; what is not asked for is empty."""
+    LU, pivots = _matrix(LU, "lu_unpack"), as_tensor(pivots)
+    k = min(LU.shape[-2:])
+    if pivots.dtype.kind not in "iu" or pivots.shape[-1:] != (k,):
+        raise ShapeError(
+            f"linalg.lu_unpack: LU of shape {LU.shape} needs {k} integers as pivots, got {pivots.dtype} of shape {pivots.shape}."
+        )
+    none = fn.zeros(0, dtype=LU.dtype, device=LU.device)
+    P = _permutation(pivots, LU) if unpack_pivots else none
+    return LUResult(P, _unit_lower(LU[..., :k]), arrays.triu(LU[..., :k, :])) if unpack_data else LUResult(P, none, none)
+
+
+def _unit_lower(x: Tensor) -> Tensor:
+    m, n = x.shape[-2:]
+    return arrays.tril(x, -1) + fn.eye(m, n, dtype=x.dtype, device=x.device)
+
+
+def _permutation(pivots: Tensor, A: Tensor) -> Tensor:
+    """P with A = P L U, in the dtype of A."""
+    order = fa.row_order(pivots, size=A.shape[-2])
+    rows = fn.arange(A.shape[-2], device=A.device).unsqueeze(-1)
+    return (rows == order.unsqueeze(-2)).to(A.dtype)  # type: ignore[no-any-return]
+
+
+def _lu(A: Any, pivot: bool = True, get_infos: bool = False) -> LUFactorResult | tuple[Tensor, Tensor, Tensor]:
+    """`linalg.lu_factor` under its older name: L and U in one matrix, the pivots, and if asked for where U has its first 0."""
+    return tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else lu_factor(A, pivot=pivot)  # type: ignore[return-value]
+
+
+def _lu_solve(B: Any, LU: Any, pivots: Any) -> Tensor:
+    """`linalg.lu_solve` under its older name: the X with A X = B."""
+    return lu_solve(LU, pivots, B)
+
+
+def geqrf(A: Any) -> QRFactorResult:
+    """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal, the vectors of the reflections below it,
+    and their factors τ. No derivative (`qr` has one).
+    """
+    A = _matrix(A, "geqrf")
+    return QRFactorResult(fa.reflections(A, part=0).mT, fa.reflections(A, part=1))
+
+
 def qr(A: Any, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first columns, as many as Q has, are
     independent.
@@ -277,6 +496,20 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
     return eigh(A, UPLO).eigenvalues
 
 
+def eig(A: Any) -> EigResult:
+    """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real; in LAPACK's order.
+
+    Eigenvectors are determined up to a phase, so only functions that do not depend on it have a meaningful gradient; between equal
+    eigenvalues their derivative does not exist, and the gradient is not finite. For Hermitian matrices `eigh` is faster and more accurate.
+    """
+    return EigResult(*fa.eig(_matrix(A, "eig", square=True)))
+
+
+def eigvals(A: Any) -> Tensor:
+    """The eigenvalues of square matrices, complex, in LAPACK's order."""
+    return eig(A).eigenvalues
+
+
 def svd(A: Any, full_matrices: bool = True) -> SVDResult:
     """U, S, Vh with A = U diag(S) Vh and S descending. Gradients as of `eigh`.
 
@@ -301,6 +534,18 @@ def _completion(Q: Tensor) -> Tensor:
     return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]  # type: ignore[no-any-return]
 
 
+def _svd(A: Any, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V (not its adjoint) with A = U diag(S) Vᴴ: the older form of `linalg.svd`. some: no more columns than the smaller side of A;
+    without compute_uv U and V are zeros.
+    """
+    A = _matrix(A, "svd")
+    U, S, Vh = svd(A, full_matrices=not some)
+    if compute_uv:
+        return U, S, fa.adjoint(Vh)
+    left, right = (fn.zeros((*A.shape[:-2], k, k), dtype=A.dtype, device=A.device) for k in A.shape[-2:])
+    return left, S, right
+
+
 def svdvals(A: Any) -> Tensor:
     """The singular values, descending."""
     return svd(A, full_matrices=False).S
@@ -322,6 +567,38 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     if A.shape[-2] <= A.shape[-1] or not bool((wrap(all_examples(rank.array)) == A.shape[-1]).all()):
         residuals = fn.zeros(0, dtype=residuals.dtype, device=A.device)
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
+
+
+def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest singular values and their vectors, from the
+    space that A maps q random vectors to. niter: how often it is mapped back and forth, which brings it nearer to the right one.
+
+    Source: N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011), algorithms 4.4 and 5.1.
+    """
+    A = _matrix(A, "svd_lowrank")
+    if M is not None:
+        A = A - fn.broadcast_to(_matrix(M, "svd_lowrank"), A.shape)
+    m, n = A.shape[-2:]
+    if not 0 <= q <= min(m, n):
+        raise ValueError(f"svd_lowrank: q must be from 0 to {min(m, n)}, the smaller side of shape {A.shape}, got {q}.")
+    if m < n:
+        V, S, U = svd_lowrank(fa.adjoint(A), q, niter)
+        return U, S, V
+    start = fn.randn(n, q, dtype=A.real.dtype if backend.is_complex(A.dtype) else A.dtype, device=A.device).to(A.dtype)
+    Q = qr(matmul(A, start)).Q
+    for _ in range(niter):
+        Q = qr(matmul(A, qr(matmul(fa.adjoint(A), Q)).Q)).Q
+    U, S, Vh = svd(matmul(fa.adjoint(Q), A), full_matrices=False)
+    return matmul(Q, U), S, fa.adjoint(Vh)
+
+
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`). The columns of V are the directions of
+    the largest variances S² / (samples - 1), U diag(S) the samples in these coordinates. q: how many, by default 6 (or all).
+    """
+    A = _matrix(A, "pca_lowrank")
+    q = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - fn.mean(A, -2, True) if center else A, q, niter)
 
 
 # ------------------------------------------------------------------------------------------------------------- rank and condition
@@ -373,12 +650,30 @@ def householder_product(A: Any, tau: Any) -> Tensor:
     """
     A, tau = _matrix(A, "householder_product"), as_tensor(tau)
     m, n = A.shape[-2:]
-    out = fn.eye(m, n, dtype=A.dtype, device=A.device).broadcast_to((*A.shape[:-2], m, n))
-    unit = arrays.tril(A, -1) + fn.eye(m, n, dtype=A.dtype, device=A.device)
-    for i in reversed(range(tau.shape[-1])):
+    start = fn.eye(m, n, dtype=A.dtype, device=A.device).broadcast_to((*A.shape[:-2], m, n))
+    return _reflected(A, tau, start, False)
+
+
+def ormqr(A: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+    """Q C (C Q if not `left`; Qᴴ for Q if `transpose`), where Q is the whole product of the reflections that A and tau hold, as of
+    `householder_product` and `geqrf`.
+    """
+    A, tau, other = _matrix(A, "ormqr"), as_tensor(tau), _matrix(other, "ormqr")
+    if other.shape[-2 if left else -1] != A.shape[-2]:
+        raise ShapeError(f"linalg.ormqr: reflections of length {A.shape[-2]} do not fit a matrix of shape {other.shape}, left={left}.")
+    if left:
+        return _reflected(A, tau, other, transpose)
+    return fa.adjoint(_reflected(A, tau, fa.adjoint(other), not transpose))  # type: ignore[no-any-return]
+
+
+def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
+    """H₁ H₂ … out, or … H₂ᴴ H₁ᴴ out."""
+    unit, count = _unit_lower(A), tau.shape[-1]
+    factors = fn.conj(tau) if adjoint else tau
+    for i in range(count) if adjoint else reversed(range(count)):
         v = unit[..., i : i + 1]
-        out = out - tau[..., i : i + 1].unsqueeze(-1) * matmul(v, matmul(fa.adjoint(v), out))
-    return out  # type: ignore[no-any-return]
+        out = out - factors[..., i : i + 1].unsqueeze(-1) * matmul(v, matmul(fa.adjoint(v), out))
+    return out
 
 
 # ------------------------------------------------------------------------------------------------------------- norms and the rest
@@ -444,14 +739,16 @@ def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
 
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "householder_product", "inv", "logdet", "lstsq",
-    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vander", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "logdet", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular",
+    "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 for _name, _function in {
     "det": det, "slogdet": slogdet, "logdet": logdet, "inverse": inv, "pinverse": pinv, "matrix_power": matrix_power,
     "matrix_exp": matrix_exp, "cholesky": cholesky, "qr": qr,
-    "cholesky_solve": cholesky_solve, "cholesky_inverse": cholesky_inverse,
+    "cholesky_solve": cholesky_solve, "cholesky_inverse": cholesky_inverse, "lu": _lu, "lu_solve": _lu_solve, "svd": _svd,
+    "geqrf": geqrf, "ormqr": ormqr, "triangular_solve": triangular_solve,
 }.items():  # fmt: skip
     attach(Tensor, _name, _method(_function, _name))

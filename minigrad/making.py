@@ -5,6 +5,7 @@ Nothing here has a derivative of its own: what is computed is computed by `funct
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -149,10 +150,25 @@ get_rng_state, set_rng_state = functions.random_state, functions.set_random_stat
 fix, moveaxis, ravel = functions.trunc, functions.movedim, functions.flatten
 greater_equal, not_equal = functions.ge, functions.ne
 
+resolve_conj = resolve_neg = positive
+"""x itself: conjugates and signs are computed at once here, so there is nothing left to resolve."""
+conj_physical = functions.conj
+
+
+def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha · x."""
+    return functions.sub(other, as_tensor(x), alpha=alpha)
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of one number, in the default dtype unless another is given."""
+    return functions.full((), value, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
+
+
 __all__ = """
-    Size bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor can_cast clamp_max clamp_min detach dtype empty empty_like fix
-    get_rng_state greater_equal is_complex
-    is_floating_point is_nonzero logspace moveaxis newaxis normal not_equal polar positive randint_like randperm ravel set_rng_state
+    Size bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor can_cast clamp_max clamp_min conj_physical detach dtype empty empty_like
+    fix get_rng_state greater_equal is_complex is_floating_point is_nonzero logspace moveaxis newaxis normal not_equal polar positive
+    randint_like randperm ravel resolve_conj resolve_neg rsub scalar_tensor set_rng_state
 """.split()
 
 # ---------------------------------------------------------------------------------------------------------------- as methods
@@ -172,7 +188,9 @@ for _name in """
 attach(Tensor, "arcsinh", lambda self: functions.arcsinh(self))
 attach(Tensor, "arccosh", lambda self: functions.arccosh(self))
 attach(Tensor, "arctanh", lambda self: functions.arctanh(self))
-attach(Tensor, "resolve_conj", positive)
+for _name in ("resolve_conj", "resolve_neg", "conj_physical"):
+    attach(Tensor, _name, (lambda f: lambda self: f(self))(globals()[_name]))
+attach(Tensor, "conj_physical_", _in_place(conj_physical, "conj_physical_", "conj_physical_"))
 attach(Tensor, "mH", property(lambda self: functions.conj(self.mT), doc="The conjugate transpose of matrices."))
 attach(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach(Tensor, "where", lambda self, condition, other: functions.where(condition, self, other))
@@ -236,9 +254,38 @@ def _exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
     return _outside(self, -functions.log1p(-functions.rand(self.shape, dtype=backend.float64)) / lambd)
 
 
+def _uniform(self: Tensor, name: str) -> Tensor:
+    """Numbers between 0 and 1, both excluded, in float64 and this tensor's shape."""
+    check_target(self, name)
+    return functions.rand(self.shape, dtype=backend.float64) * (1 - 2.0**-53) + 2.0**-54
+
+
+def _cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
+    """Overwrite with random numbers of Cauchy's distribution around `median`, `sigma` wide, outside the graph."""
+    return _outside(self, functions.tan(math.pi * (_uniform(self, "cauchy_") - 0.5)) * sigma + median)
+
+
+def _geometric_(self: Tensor, p: float) -> Tensor:
+    """Overwrite with how many trials (1, 2, …) it takes until one succeeds, each with probability p; outside the graph. ValueError unless
+    0 < p < 1.
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"geometric_: p must be between 0 and 1, got {p!r}.")
+    return _outside(self, functions.ceil(functions.log(_uniform(self, "geometric_")) / math.log1p(-p)))
+
+
+def _log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
+    """Overwrite with e to the power of normal random numbers with that mean and standard deviation, outside the graph."""
+    check_target(self, "log_normal_")
+    return _outside(self, functions.exp(functions.randn(self.shape, dtype=backend.float64) * std + mean))
+
+
 attach(Tensor, "bernoulli_", _bernoulli_)
 attach(Tensor, "random_", _random_)
 attach(Tensor, "exponential_", _exponential_)
+attach(Tensor, "cauchy_", _cauchy_)
+attach(Tensor, "geometric_", _geometric_)
+attach(Tensor, "log_normal_", _log_normal_)
 
 
 def _no_change_of_shape(name: str) -> Callable[..., Tensor]:

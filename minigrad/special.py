@@ -1,36 +1,189 @@
-"""Special functions under the names of `torch.special`. Each is a function of the library; most have another name there too."""
+"""Special functions under the names of `torch.special`. Each is a function of the library; most have another name there too.
+
+Integers become the default floating dtype. All are differentiable in both modes and of every order, also where PyTorch's are not.
+"""
 
 from __future__ import annotations
 
-from .arrays import digamma, erfc, erfinv, lgamma, logit, logsumexp, mvlgamma, polygamma, sinc, xlogy
-from .arrays.pointwise import entr, log_ndtr, ndtr, ndtri, xlog1py
-from .functions import erf, exp2, expm1, log1p, log_softmax, round, sigmoid, softmax
+import math
+from collections.abc import Callable
+from typing import Any
 
-expit, gammaln, multigammaln, psi = sigmoid, lgamma, mvlgamma, digamma
+from . import functions as fn
+from .arrays import digamma, erfc, erfinv, i0, igamma, igammac, lgamma, logit, logsumexp, mvlgamma, polygamma, sinc, xlogy
+from .arrays.pointwise import _real_numbers, _two, by_second_only, entr, log_ndtr, ndtr, ndtri, xlog1py
+from .batching import all_examples
+from .functions import erf, exp2, expm1, log1p, log_softmax, round, sigmoid, softmax
+from .ops import bessel
+from .ops import special as ops
+from .tensor import Tensor, as_tensor, wrap
+
+expit, gammaln, gammainc, gammaincc, multigammaln, psi = sigmoid, lgamma, igamma, igammac, mvlgamma, digamma
+
+
+def erfcx(x: Any) -> Tensor:
+    """exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x."""
+    return ops.erfcx(as_tensor(x))  # type: ignore[no-any-return]
+
+
+def zeta(x: Any, q: Any) -> Tensor:
+    """Hurwitz's zeta function Σ 1 / (q + k)ˣ over k = 0, 1, 2, …; with q = 1 Riemann's. Infinite for x = 1 and where a term is, NaN for
+    x < 1, and for q < -52. Differentiable by q. Raises NotDifferentiableError for an x that requires a gradient.
+    """
+    return ops.zeta(*by_second_only("special.zeta", x, q, "xq"))  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------- Bessel functions
+
+
+def bessel_j0(x: Any) -> Tensor:
+    """J₀, the Bessel function of the first kind of order 0."""
+    return bessel.bessel_j(as_tensor(x), n=0)  # type: ignore[no-any-return]
+
+
+def bessel_j1(x: Any) -> Tensor:
+    """J₁, the Bessel function of the first kind of order 1."""
+    return bessel.bessel_j(as_tensor(x), n=1)  # type: ignore[no-any-return]
+
+
+def bessel_y0(x: Any) -> Tensor:
+    """Y₀, the Bessel function of the second kind of order 0: -∞ at 0, NaN for negative numbers."""
+    return bessel.bessel_y(as_tensor(x), n=0)  # type: ignore[no-any-return]
+
+
+def bessel_y1(x: Any) -> Tensor:
+    """Y₁, the Bessel function of the second kind of order 1: -∞ at 0, NaN for negative numbers."""
+    return bessel.bessel_y(as_tensor(x), n=1)  # type: ignore[no-any-return]
+
+
+def i0e(x: Any) -> Tensor:
+    """e^-|x| I₀(x)."""
+    return bessel.bessel_i(as_tensor(x), n=0, scaled=True)  # type: ignore[no-any-return]
+
+
+def i1(x: Any) -> Tensor:
+    """I₁, the modified Bessel function of the first kind of order 1."""
+    return bessel.bessel_i(as_tensor(x), n=1, scaled=False)  # type: ignore[no-any-return]
+
+
+def i1e(x: Any) -> Tensor:
+    """e^-|x| I₁(x)."""
+    return bessel.bessel_i(as_tensor(x), n=1, scaled=True)  # type: ignore[no-any-return]
+
+
+modified_bessel_i0, modified_bessel_i1 = i0, i1
+
+
+def modified_bessel_k0(x: Any) -> Tensor:
+    """K₀, the modified Bessel function of the second kind of order 0: infinite at 0, NaN for negative numbers."""
+    return bessel.bessel_k(as_tensor(x), n=0, scaled=False)  # type: ignore[no-any-return]
+
+
+def modified_bessel_k1(x: Any) -> Tensor:
+    """K₁, the modified Bessel function of the second kind of order 1: infinite at 0, NaN for negative numbers."""
+    return bessel.bessel_k(as_tensor(x), n=1, scaled=False)  # type: ignore[no-any-return]
+
+
+def scaled_modified_bessel_k0(x: Any) -> Tensor:
+    """eˣ K₀(x)."""
+    return bessel.bessel_k(as_tensor(x), n=0, scaled=True)  # type: ignore[no-any-return]
+
+
+def scaled_modified_bessel_k1(x: Any) -> Tensor:
+    """eˣ K₁(x)."""
+    return bessel.bessel_k(as_tensor(x), n=1, scaled=True)  # type: ignore[no-any-return]
+
+
+def spherical_bessel_j0(x: Any) -> Tensor:
+    """sin(x) / x, and 1 at 0; 0 at infinity."""
+    x = _real_numbers(x)
+    return fn.where(fn.isinf(x), 0.0, sinc(fn.where(fn.isinf(x), 0.0, x) / math.pi))  # type: ignore[no-any-return]
+
+
+def airy_ai(x: Any) -> Tensor:
+    """Airy's function Ai, the solution of y'' = x y that decays to the right: waves to the left of 0, a tail to the right."""
+    return bessel.airy_ai(as_tensor(x), slope=False)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------- orthogonal polynomials
+
+Step = Callable[[Any, Any, Any, int], Any]
+
+
+def _polynomials(name: str, symbol: str, first: Callable[[Any], Any], step: Step, shifted: bool = False) -> Callable[[Any, Any], Tensor]:
+    """The function of x and n that goes from p₀ = 1 and p₁ = first(x) up to pₙ by pₖ₊₁ = step(x, pₖ, pₖ₋₁, k).
+
+    shifted: from the interval [-1, 1] to [0, 1].
+    """
+
+    def polynomial(x: Any, n: Any) -> Tensor:
+        x, n = _two(x, n)
+        x, degrees = _real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n))), fn.trunc(n.detach())
+        place = 2 * x - 1 if shifted else x
+        before = fn.ones_like(x)
+        now = fn.where(degrees == 0, before, fn.where(degrees < 0, 0.0, first(place)))
+        for k in range(1, _highest(degrees)):
+            more = degrees > k  # the others stay where they are, so that nothing overflows that nobody asked for
+            before, now = fn.where(more, now, before), fn.where(more, step(place, now, before, k), now)
+        return now  # type: ignore[no-any-return]
+
+    polynomial.__name__ = polynomial.__qualname__ = name
+    polynomial.__doc__ = (
+        f"{symbol}{' at 2x - 1' if shifted else ''}, by the recurrence from degree to degree; x and the degrees n broadcast. Of n the "
+        "whole part counts; 0 for negative n. No derivative by n."
+    )
+    return polynomial
+
+
+def _highest(degrees: Tensor) -> int:
+    degrees = wrap(all_examples(degrees.array))
+    return int(degrees.max().item()) if degrees.numel() else 0
+
+
+def _chebyshev(x: Any, now: Any, before: Any, k: int) -> Any:
+    return 2 * x * now - before
+
+
+_KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "t": ("Tₙ(x) = cos(n arccos x), Chebyshev's polynomial of the first kind", lambda x: x),
+    "u": ("Uₙ(x), Chebyshev's polynomial of the second kind", lambda x: 2 * x),
+    "v": ("Vₙ(x), Chebyshev's polynomial of the third kind", lambda x: 2 * x - 1),
+    "w": ("Wₙ(x), Chebyshev's polynomial of the fourth kind", lambda x: 2 * x + 1),
+}
+(
+    chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w,
+    shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v, shifted_chebyshev_polynomial_w,
+) = (
+    _polynomials(f"{'shifted_' * shifted}chebyshev_polynomial_{kind}", symbol, first, _chebyshev, shifted)
+    for shifted in (False, True)
+    for kind, (symbol, first) in _KINDS.items()
+)  # fmt: skip
+hermite_polynomial_h = _polynomials(
+    "hermite_polynomial_h", "Hₙ(x), Hermite's polynomial (physicists')", lambda x: 2 * x, lambda x, p, q, k: 2 * x * p - 2 * k * q
+)
+hermite_polynomial_he = _polynomials(
+    "hermite_polynomial_he", "Heₙ(x), Hermite's polynomial (probabilists')", lambda x: x, lambda x, p, q, k: x * p - k * q
+)
+laguerre_polynomial_l = _polynomials(
+    "laguerre_polynomial_l",
+    "Lₙ(x), Laguerre's polynomial",
+    lambda x: 1 - x,
+    lambda x, p, q, k: ((2 * k + 1 - x) * p - k * q) / (k + 1),
+)
+legendre_polynomial_p = _polynomials(
+    "legendre_polynomial_p",
+    "Pₙ(x), Legendre's polynomial",
+    lambda x: x,
+    lambda x, p, q, k: ((2 * k + 1) * x * p - k * q) / (k + 1),
+)
 
 __all__ = [
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfinv",
-    "exp2",
-    "expit",
-    "expm1",
-    "gammaln",
-    "log1p",
-    "log_ndtr",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "multigammaln",
-    "ndtr",
-    "ndtri",
-    "polygamma",
-    "psi",
-    "round",
-    "sinc",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-]
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1",
+    "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
+    "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0",
+    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy",
+    "zeta",
+]  # fmt: skip

@@ -19,6 +19,7 @@ from .arranging import (
     block_diag,
     cartesian_prod,
     combinations,
+    constant_pad_nd,
     diagonal_scatter,
     fill,
     index_put,
@@ -28,6 +29,8 @@ from .arranging import (
     unfold,
     unravel_index,
 )
+from .copies import *  # noqa: F403  # listed in copies.__all__
+from .copies import __all__ as _copies
 from .order import (
     aminmax,
     argsort,
@@ -51,10 +54,12 @@ from .picking import (
     index_add,
     index_copy,
     index_fill,
+    index_reduce,
     index_select,
     masked_fill,
     masked_scatter,
     masked_select,
+    nonzero_static,
     put,
     scatter,
     scatter_add,
@@ -70,6 +75,7 @@ from .pieces import (
     broadcast_tensors,
     chunk,
     column_stack,
+    dsplit,
     dstack,
     fliplr,
     flipud,
@@ -105,9 +111,13 @@ from .pointwise import (
     fmax,
     fmin,
     frac,
+    frexp,
     gcd,
     heaviside,
     hypot,
+    i0,
+    igamma,
+    igammac,
     isclose,
     isneginf,
     isposinf,
@@ -172,6 +182,8 @@ from .statistics import (
     cumulative_trapezoid,
     gradient,
     histc,
+    histogram,
+    histogramdd,
     isin,
     mode,
     multinomial,
@@ -182,7 +194,7 @@ from .statistics import (
 )
 from .triangles import diag, diag_embed, diagflat, diagonal, trace, tril, tril_indices, triu, triu_indices
 
-trapz = trapezoid
+trapz, unsafe_chunk, unsafe_split = trapezoid, chunk, split
 
 
 def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -199,6 +211,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Tens
 
 
 __all__ = [
+    *_copies,
     "addbmm",
     "addcdiv",
     "addcmul",
@@ -225,6 +238,7 @@ __all__ = [
     "chunk",
     "column_stack",
     "combinations",
+    "constant_pad_nd",
     "copysign",
     "corrcoef",
     "count_nonzero",
@@ -245,6 +259,7 @@ __all__ = [
     "digamma",
     "dist",
     "dot",
+    "dsplit",
     "dstack",
     "einsum",
     "erfc",
@@ -256,19 +271,26 @@ __all__ = [
     "fmax",
     "fmin",
     "frac",
+    "frexp",
     "gather",
     "gcd",
     "ger",
     "gradient",
     "heaviside",
     "histc",
+    "histogram",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",
+    "i0",
+    "igamma",
+    "igammac",
     "index_add",
     "index_copy",
     "index_fill",
     "index_put",
+    "index_reduce",
     "index_select",
     "inner",
     "isclose",
@@ -307,6 +329,7 @@ __all__ = [
     "nansum",
     "narrow",
     "nextafter",
+    "nonzero_static",
     "norm",
     "outer",
     "polygamma",
@@ -349,6 +372,8 @@ __all__ = [
     "unique",
     "unique_consecutive",
     "unravel_index",
+    "unsafe_chunk",
+    "unsafe_split",
     "var",
     "var_mean",
     "vdot",
@@ -363,13 +388,14 @@ _NO_METHODS = """
     einsum multi_dot atleast_1d atleast_2d atleast_3d hstack vstack row_stack dstack column_stack broadcast_shapes broadcast_tensors
     meshgrid tril_indices triu_indices cdist var_mean std_mean searchsorted polygamma
     block_diag cartesian_prod combinations unravel_index bucketize gradient isin trapezoid trapz cumulative_trapezoid
+    constant_pad_nd histogramdd
 """.split()
-_METHODS = [name for name in __all__ if name not in _NO_METHODS]
+_METHODS = [name for name in __all__ if name not in (*_NO_METHODS, *_copies)]
 _IN_PLACE = """
-    cumsum cumprod addmm addmv baddbmm addbmm addr masked_fill masked_scatter index_add index_copy index_fill scatter scatter_add put
-    scatter_reduce tril triu xlogy hypot erfc lgamma digamma nan_to_num lerp addcmul addcdiv deg2rad rad2deg frac logit sinc
-    copysign erfinv float_power fmax fmin gcd heaviside lcm ldexp logaddexp2 mvlgamma nextafter renorm bitwise_left_shift
-    bitwise_right_shift
+    cumsum cumprod addmm addmv baddbmm addbmm addr masked_fill masked_scatter index_add index_copy index_fill index_reduce scatter
+    scatter_add put scatter_reduce tril triu xlogy hypot erfc i0 igamma igammac lgamma digamma nan_to_num lerp addcmul addcdiv deg2rad
+    rad2deg frac logit sinc copysign erfinv float_power fmax fmin gcd heaviside lcm ldexp logaddexp2 mvlgamma nextafter renorm
+    bitwise_left_shift bitwise_right_shift
 """.split()
 
 

@@ -81,6 +81,13 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
     return fn.movedim(fn.getitem(x, along(axis, places)), axis + 1, -1)
 
 
+def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Tensor:
+    """x with `value` around it: `nn.functional.pad`, whose form `pad` has, under its other name."""
+    from ..nn.functional import pad as padded  # a program without networks does not load them
+
+    return padded(as_tensor(x), tuple(pad), "constant", value)
+
+
 # ------------------------------------------------------------------------------------------------------------- written over
 
 

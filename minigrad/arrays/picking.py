@@ -233,6 +233,36 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     return total / count if backend.is_differentiable(x.dtype) else fn.floor_divide(total, count.to(x.dtype))
 
 
+def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first `size` rows of `nonzero`, completed with rows of `fill_value`: a result whose shape does not depend on the values. No
+    derivative.
+    """
+    if size < 0:
+        raise ValueError(f"nonzero_static: size must not be negative, got {size}.")
+    found = argwhere(x)[:size]
+    missing = fn.full((size - found.shape[0], found.shape[1]), fill_value, dtype=backend.int64, device=found.device)
+    return fn.cat([found, missing], 0)
+
+
+def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """x with x[index[k], j, …] reduced with all source[k, j, …] of that index for dim 0, and so on: `scatter_reduce` by whole slices.
+
+    reduce: "prod", "mean", "amax", "amin"; include_self as there.
+    """
+    x, index, source = as_tensor(x), as_tensor(index), as_tensor(source)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise ValueError(f'index_reduce: reduce must be "prod", "mean", "amax" or "amin", got {reduce!r}. To add there is index_add.')
+    axis = fn.axis_of(x.ndim, dim, "index_reduce")
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "index_reduce").reshape(-1)
+    if x.ndim == 0:
+        return scatter_reduce(x, 0, index, source.reshape(-1), reduce, include_self=include_self)
+    wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
+    if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
+        raise ShapeError(f"index_reduce: the source must have the shape {wanted}, got {source.shape}.")
+    everywhere = fn.broadcast_to(index.reshape((-1, *(1,) * (x.ndim - axis - 1))), wanted)
+    return scatter_reduce(x, axis, everywhere, source.reshape(wanted), reduce, include_self=include_self)
+
+
 def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tensor:
     """x times all src of each place, in rounds: the first of each place, then the second, … No round has a place twice, so each is a
     reading, a product and a writing, which have derivatives.

@@ -119,6 +119,14 @@ def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return tensor_split(x, indices_or_sections, 0)
 
 
+def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along the third dimension."""
+    x = as_tensor(x)
+    if x.ndim < 3:
+        raise ShapeError(f"dsplit: needs at least 3 dimensions, got shape {x.shape}.")
+    return tensor_split(x, indices_or_sections, 2)
+
+
 def unbind(x: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts at each index of a dimension, without that dimension (views)."""
     x = as_tensor(x)

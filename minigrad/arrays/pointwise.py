@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
-from ..errors import DTypeError
-from ..ops import special
+from ..errors import DTypeError, NotDifferentiableError
+from ..ops import bessel, special
 from ..tensor import Tensor, as_tensor
 from .common import floating
+
+
+class Frexp(NamedTuple):
+    """x = mantissa · 2 to the exponent."""
+
+    mantissa: Tensor
+    exponent: Tensor
 
 
 def xlogy(a: Any, b: Any) -> Tensor:
@@ -43,6 +50,46 @@ def polygamma(n: int, x: Any) -> Tensor:
 def erfc(x: Any) -> Tensor:
     """1 - erf(x), accurate where that is tiny."""
     return special.erfc(as_tensor(x))  # type: ignore[no-any-return]
+
+
+def i0(x: Any) -> Tensor:
+    """I₀, the modified Bessel function of the first kind of order 0."""
+    return bessel.bessel_i(as_tensor(x), n=0, scaled=False)  # type: ignore[no-any-return]
+
+
+def by_second_only(function: str, a: Any, b: Any, names: str) -> tuple[Tensor, Tensor]:
+    """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the function has no derivative here.
+
+    names: of a and b, in one word.
+    """
+    a, b = _two(a, b)
+    if a.requires_grad or a.tangents:
+        raise NotDifferentiableError(f"{function}: has a derivative by {names[1]}, none by {names[0]}. Give {names[0]}.detach().")
+    return a, b
+
+
+def igamma(a: Any, x: Any) -> Tensor:
+    """The regularised lower incomplete gamma function 1/Γ(a) ∫ tᵃ⁻¹ e⁻ᵗ dt from 0 to x: the share of the gamma distribution below x; NaN
+    for negative a or x. Differentiable by x. Raises NotDifferentiableError for an a that requires a gradient.
+    """
+    return special.igamma(*by_second_only("igamma", a, x, "ax"))  # type: ignore[no-any-return]
+
+
+def igammac(a: Any, x: Any) -> Tensor:
+    """1 - igamma(a, x), accurate where that is tiny."""
+    return special.igammac(*by_second_only("igammac", a, x, "ax"))  # type: ignore[no-any-return]
+
+
+def frexp(x: Any) -> Frexp:
+    """m and e with x = m · 2ᵉ, where ½ ≤ |m| < 1 (both 0 for 0; e is int32). Differentiable: dm = dx / 2ᵉ. Raises DTypeError for others
+    than floating numbers.
+    """
+    x = floating(x, "frexp")
+    if backend.is_complex(x.dtype):
+        raise DTypeError(f"frexp: needs real numbers, got {x.dtype}.")
+    exponent = special.exponent(x)
+    half = exponent // 2  # 2 to the whole exponent may overflow
+    return Frexp(x * fn.exp2((-half).to(x.dtype)) * fn.exp2((half - exponent).to(x.dtype)), exponent)
 
 
 def heaviside(x: Any, values: Any) -> Tensor:

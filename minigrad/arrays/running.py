@@ -74,7 +74,10 @@ def _axes(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default) without overflow."""
     x = as_tensor(x)
-    return scans.logsumexp(x, axes=_axes(x, either(dim, axis), "logsumexp"), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    axes = _axes(x, either(dim, axis), "logsumexp")
+    if backend.is_complex(x.dtype):
+        return fn._complex_logsumexp(x, axes, keepdim or keepdims)
+    return scans.logsumexp(x, axes=axes, keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
 
 
 def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:

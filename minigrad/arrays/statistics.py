@@ -7,7 +7,8 @@ that they were read from.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
@@ -161,6 +162,89 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     place = fn.clamp(fn.floor((inside - low) * bins / (high - low)), 0, bins - 1).to(backend.int64)
     empty = fn.zeros(bins, dtype=x.dtype, device=backend.device_of(x.array))
     return ix.index_put(empty, fn.ones_like(inside), index=fn._plain_index((place,), x.array), accumulate=True)  # type: ignore[no-any-return]
+
+
+class Histogram(NamedTuple):
+    """How many elements (or what weight, or what density) each interval holds, and where the intervals begin and end."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+class HistogramDD(NamedTuple):
+    """The same in several dimensions."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+def histogram(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Histogram:
+    """How many elements fall into each interval. bins: how many equally wide ones, from range[0] to range[1] (by default those of x), or
+    a vector of their ends. Elements outside do not count, nor does NaN; the last interval has both its ends.
+
+    weight: of each element, x's shape; density: divide by the total and by the width, so that the integral is 1. No derivative.
+    """
+    x = floating(x, "histogram").detach()
+    weight = None if weight is None else as_tensor(weight)
+    if weight is not None and weight.shape != x.shape:
+        raise ShapeError(f"histogram: the weights must have the shape {x.shape}, got {weight.shape}.")
+    of_one = None if range is None else tuple(range)
+    counted = histogramdd(x.reshape(-1, 1), [bins], range=of_one, weight=None if weight is None else weight.reshape(-1), density=density)
+    return Histogram(counted.hist, counted.bin_edges[0])
+
+
+def histogramdd(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> HistogramDD:
+    """`histogram` of points (…, D) in D dimensions, counted in boxes. bins: how many intervals, one number for all dimensions or one for
+    each, or a vector of ends for each; range: the ends of all dimensions, one pair after the other.
+    """
+    x = floating(x, "histogramdd").detach()
+    if x.ndim < 2:
+        raise ShapeError(f"histogramdd: needs points of shape (…, dimensions), got {x.shape}.")
+    points = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    kinds = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
+    if len(kinds) != points.shape[1] or (range is not None and len(range) != 2 * len(kinds)):
+        raise ValueError(
+            f"histogramdd: needs bins and a pair of ends for each of {points.shape[1]} dimensions, got {bins!r} and {range!r}."
+        )
+    weight = (
+        fn.ones(points.shape[0], dtype=x.dtype, device=x.device) if weight is None else as_tensor(weight).detach().to(x.dtype).reshape(-1)
+    )
+    if weight.shape != points.shape[:1]:
+        raise ShapeError(f"histogramdd: needs a weight for each of {points.shape[0]} points, got shape {weight.shape}.")
+    edges = [_edges(points[:, d], kind, None if range is None else range[2 * d : 2 * d + 2]) for d, kind in enumerate(kinds)]
+    sizes = tuple(e.shape[0] - 1 for e in edges)
+    place, inside = fn.zeros(points.shape[0], dtype=backend.int64, device=x.device), fn.ones_like(weight, dtype=backend.bool_)
+    for d, (ends, size) in enumerate(zip(edges, sizes, strict=True)):
+        v = points[:, d].contiguous()
+        inside = fn.logical_and(inside, fn.logical_and(v >= ends[0], v <= ends[-1]))
+        place = place * size + fn.clamp(searchsorted(ends, v, right=True) - 1, 0, size - 1)
+    empty = fn.zeros(math.prod(sizes), dtype=x.dtype, device=x.device)
+    kept = fn.where(inside, weight, 0)
+    hist = ix.index_put(empty, kept, index=fn._plain_index((place,), x.array), accumulate=True).reshape(sizes)
+    if density:
+        hist = hist / fn.sum(hist)
+        for d, ends in enumerate(edges):
+            hist = hist / (ends[1:] - ends[:-1]).reshape((-1, *(1,) * (len(sizes) - 1 - d)))
+    return HistogramDD(hist, tuple(edges))
+
+
+def _edges(v: Tensor, bins: Any, ends: Sequence[float] | None) -> Tensor:
+    """Where the intervals of one dimension begin and end."""
+    if not isinstance(bins, int):
+        edges = as_tensor(bins).detach().to(v.dtype)
+        if edges.ndim != 1 or edges.shape[0] < 2:
+            raise ShapeError(f"histogram: the ends of the intervals must be a vector of at least 2, got shape {edges.shape}.")
+        return edges  # type: ignore[no-any-return]
+    if bins < 1:
+        raise ValueError(f"histogram: needs at least one interval, got bins={bins}.")
+    low, high = (
+        (float(e) for e in ends) if ends is not None else (float(fn.amin(v).item()), float(fn.amax(v).item())) if v.numel() else (0.0, 1.0)
+    )
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ValueError(f"histogram: the range {(low, high)} is not finite, or runs backwards. Give range=.")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return fn.linspace(low, high, bins + 1, dtype=v.dtype, device=v.device)
 
 
 # ------------------------------------------------------------------------------------------------------------- sampled curves

@@ -1,9 +1,9 @@
 """Inverses, determinants and factorisations of (batches of) square or rectangular matrices, by the library's LAPACK.
 
 Each derivative follows from differentiating the defining equation. For Y = A⁻¹: dA Y + A dY = 0, so dY = -Y dA Y. For the
-factorisations the equations are A = L Lᴴ, A = Q R, A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the factors' own constraints
-(triangular, unitary); writing dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these pushes with respect to
-⟨G, T⟩ = Re tr(Gᴴ T).
+factorisations the equations are A = L Lᴴ, A = L U, A = Q R, A V = V diag(w), A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the
+factors' own constraints (triangular, unitary); writing dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these
+pushes with respect to ⟨G, T⟩ = Re tr(Gᴴ T).
 
 Eigenvectors and singular vectors have derivatives only where their values differ: between equal ones a rule divides by zero, and the
 gradient says so (inf or NaN).
@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import matrix_routine
-from ..primitive import primitive
+from ..backend import matrix_routine, silently
+from ..primitive import constant, primitive
 from .diagonals import diagonal_matrix, main_diagonal, tril, triu
 from .elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
+from .index import window
 from .linalg import swapped
 from .reduce import sum_
-from .shape import reshape
+from .shape import cat, reshape
 
 
 def adjoint(x: Any) -> Any:
@@ -275,3 +276,124 @@ svd = primitive(
     outputs=3,
 )
 """U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A; singular values real and descending."""
+
+
+def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
+    w, v = matrix_routine("eig", xp.linalg.eig, x)
+    dtype = x.dtype if x.dtype.kind == "c" else "complex64" if x.dtype == "float32" else "complex128"
+    return w.astype(dtype), v.astype(dtype)
+
+
+def _eig_pull(g: Any, y: Any) -> Any:
+    (gw, gv), (w, v) = g, y
+    vh = adjoint(v)
+    inner = vh @ gv
+    inner = inner - (vh @ v) * _row(_real_part(main_diagonal(inner)))  # the columns stay of length 1
+    return solve(vh, (diagonal_matrix(gw) + _divided(_off_diagonal(inner), conj(_gaps(w)))) @ vh)
+
+
+def _eig_push(t: Any, y: Any) -> tuple[Any, Any]:
+    w, v = y
+    inner = solve(v, t @ v)
+    moved = v @ _divided(_off_diagonal(inner), _gaps(w))
+    return main_diagonal(inner), moved - v * _row(_real_part(main_diagonal(adjoint(v) @ moved)))
+
+
+def _real_part(x: Any) -> Any:
+    """Re x as a complex number."""
+    return (x + conj(x)) * 0.5
+
+
+eig = primitive("eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2)
+"""Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real. The largest element of each vector
+is real in LAPACK's choice of its phase, which the derivative leaves alone.
+"""
+
+# ------------------------------------------------------------------------------------------------------------ Gaussian elimination
+
+
+def _eliminate(xp: Any, a: Any, pivots: Any | None) -> Any:
+    """L U in one matrix, L below the diagonal, where its ones are not kept. Into `pivots`, if there are such, goes which row (counted from
+    1, as LAPACK does) took the place of each; without, the rows stay where they are.
+    """
+    a = xp.array(a)
+    n = a.shape[-1]
+    for k in range(min(a.shape[-2:])):
+        if pivots is not None:
+            below = a[..., k:, k]
+            size = xp.abs(below.real) + xp.abs(below.imag) if a.dtype.kind == "c" else xp.abs(below)  # what LAPACK compares
+            largest = k + xp.argmax(size, axis=-1)
+            pivots[..., k] = largest + 1
+            place = xp.broadcast_to(xp.asarray(largest)[..., None, None], (*a.shape[:-2], 1, n))
+            leading, here = xp.take_along_axis(a, place, axis=-2), a[..., k : k + 1, :].copy()
+            xp.put_along_axis(a, place, here, axis=-2)
+            a[..., k : k + 1, :] = leading
+        pivot = a[..., k : k + 1, k]
+        factors = a[..., k + 1 :, k] / xp.where(pivot == 0, xp.ones_like(pivot), pivot)
+        a[..., k + 1 :, k] = factors
+        a[..., k + 1 :, k + 1 :] -= factors[..., None] * a[..., k : k + 1, k + 1 :]
+    return a
+
+
+def _pivots(xp: Any, x: Any) -> Any:
+    pivots = xp.zeros((*x.shape[:-2], min(x.shape[-2:])), "int32")
+    silently.run(_eliminate, xp, x, pivots)
+    return pivots
+
+
+lu_pivots = constant("lu_pivots", _pivots)
+"""Which row (counted from 1) Gaussian elimination with partial pivoting exchanges with each row in turn: that of the largest element."""
+
+
+def _row_order(xp: Any, pivots: Any, *, size: int) -> Any:
+    order = xp.broadcast_to(xp.arange(size), (*pivots.shape[:-1], size))
+    places = xp.arange(size)
+    for k in range(pivots.shape[-1]):
+        other = pivots[..., k : k + 1] - 1
+        there = xp.take_along_axis(order, xp.asarray(other, "int64"), axis=-1)
+        order = xp.where(places == k, there, xp.where(places == other, order[..., k : k + 1], order))
+    return order
+
+
+row_order = constant("row_order", _row_order)
+"""The order of `size` rows after the exchanges that the pivots tell of, as indices."""
+
+
+def _lower_and_upper(y: Any) -> tuple[Any, Any, Any]:
+    """L as far as it is square, what it has below that, and U."""
+    n = y.shape[-1]
+    top = window(y, index=(Ellipsis, slice(0, n), slice(None)))
+    below = window(y, index=(Ellipsis, slice(n, None), slice(None)))
+    return tril(top, offset=-1) + diagonal_matrix(ones_like(main_diagonal(top))), below, triu(top, offset=0)
+
+
+def _joined(top: Any, below: Any) -> Any:
+    return cat(top, below, axis=top.ndim - 2, sizes=(top.shape[-2], below.shape[-2]))
+
+
+def _lu_push(t: Any, y: Any) -> Any:
+    lower, below, upper = _lower_and_upper(y)
+    first = window(t, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
+    rest = window(t, index=(Ellipsis, slice(y.shape[-1], None), slice(None)))
+    inner = _over(solve(lower, first), upper)
+    dl, du = lower @ tril(inner, offset=-1), triu(inner, offset=0) @ upper
+    return _joined(dl + du, _over(rest - below @ du, upper))
+
+
+def _lu_pull(g: Any, y: Any) -> Any:
+    lower, below, upper = _lower_and_upper(y)
+    first = window(g, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
+    rest = _over(window(g, index=(Ellipsis, slice(y.shape[-1], None), slice(None))), swapped(upper))
+    gu = triu(first, offset=0) - triu(swapped(below) @ rest, offset=0)
+    inner = tril(swapped(lower) @ tril(first, offset=-1), offset=-1) + triu(gu @ swapped(upper), offset=0)
+    return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
+
+
+lu = primitive("lu", lambda xp, x: silently.run(_eliminate, xp, x, None), [_lu_pull], [_lu_push])
+"""Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it, where its ones are not kept. For A with
+at least as many rows as columns; differentiable where U is invertible.
+"""
+
+
+reflections = constant("reflections", lambda xp, x, *, part: matrix_routine("qr", xp.linalg.qr, x, "raw")[part])
+"""LAPACK's form of Q R. Part 0, transposed: R, and beside it the vectors of the reflections; part 1: their factors τ."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from agreement import agree
 
 import minigrad as mg
 from minigrad import fft
@@ -18,6 +19,25 @@ def test_there_and_back():
         assert np.allclose(fft.ifft(fft.fft(mg.tensor(C), norm=norm), norm=norm).numpy(), C)
         assert np.allclose(fft.irfft(fft.rfft(mg.tensor(X), norm=norm), 5, norm=norm).numpy(), X)
         assert np.allclose(fft.irfftn(fft.rfftn(mg.tensor(X), norm=norm), (3, 5), norm=norm).numpy(), X)
+
+
+@pytest.mark.oracle
+def test_half_given_transforms_agree_with_pytorch(torch):
+    for norm in (None, "backward", "ortho", "forward"):
+        agree(torch, lambda m, x, norm=norm: [m.fft.hfft(x, norm=norm), m.fft.hfft(x, 7, 0, norm), m.fft.hfft(x, 4, norm=norm)], C)
+        agree(torch, lambda m, x, norm=norm: [m.fft.ihfft(x, norm=norm), m.fft.ihfft(x, 7, 0, norm), m.fft.ihfft(x, 4, norm=norm)], X)
+        agree(torch, lambda m, x, norm=norm: [m.fft.hfft2(x, norm=norm), m.fft.hfftn(x, (4, 3), norm=norm), m.fft.hfftn(x, dim=(1, 0))], C)
+        agree(
+            torch, lambda m, x, norm=norm: [m.fft.ihfft2(x, norm=norm), m.fft.ihfftn(x, (4, 3), norm=norm), m.fft.ihfftn(x, dim=(1, 0))], X
+        )
+
+
+def test_half_given_there_and_back():
+    spectrum = fft.hfft(mg.tensor(C))
+    assert spectrum.dtype == mg.float64 and spectrum.shape == (3, 8)
+    assert np.allclose(fft.hfft(fft.ihfft(mg.tensor(X)), 5).numpy(), X) and np.allclose(
+        fft.hfftn(fft.ihfftn(mg.tensor(X)), (3, 5)).numpy(), X
+    )
 
 
 def test_a_wave_has_one_frequency():
@@ -53,6 +73,8 @@ def test_batches():
         (lambda: fft.fft(mg.tensor(1.0)), ShapeError, "at least one dimension"),
         (lambda: fft.fft(mg.ones(3), 0), ShapeError, "length 0 along dimension 0"),
         (lambda: fft.fft(mg.ones(3), norm="orthogonal"), ValueError, "norm must be .* got 'orthogonal'"),
+        (lambda: fft.hfft(mg.ones(3), norm="both"), ValueError, "hfftn: norm must be .* got 'both'"),
+        (lambda: fft.ihfft(mg.tensor(C)), DTypeError, "needs a real tensor"),
         (lambda: fft.fft2(mg.ones(3, 3), (2,)), ValueError, "1 lengths"),
         (lambda: fft.fftn(mg.ones(3, 3), dim=(0, -2)), RuntimeError, "more than once"),
         (lambda: fft.fft(mg.ones(3), dim=1), IndexError, "dimension 1 is out of range"),

@@ -9,7 +9,8 @@ import pytest
 from agreement import agree
 
 import minigrad as mg
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.autograd import gradcheck
+from minigrad.errors import DTypeError, InPlaceError, ShapeError
 
 R = np.random.default_rng(1)
 INF, NAN = math.inf, math.nan
@@ -135,7 +136,32 @@ CASES = {
     "gradient": (lambda m, x: [*m.gradient(x), *m.gradient(x, spacing=0.5, dim=1, edge_order=2)], M),
     "gradient places": (lambda m, x, t: m.gradient(x, spacing=(m.cumsum(t * t + 0.1, 0),), dim=1), M, V),
     "renorm": (lambda m, x: [m.renorm(x, 2, 0, 1.5), m.renorm(x, 1, 1, 2.0)], M),
+    "histogram": (lambda m, x, w: [*m.histogram(x.detach(), 4), *m.histogram(x.detach(), 3, range=(-1.0, 1.0), weight=w.detach()), *x.detach().histogram(2, density=True)], M, P),
+    "histogram ends": (lambda m, x, e: m.histogram(x.detach(), e.detach()), np.array([0.0, 1, 1.5, 2, 3, 4, -1, NAN]), np.array([0.0, 1.0, 2.5, 3.0])),
+    "histogram of one": (lambda m, x: [m.histogram(x.detach(), 3).hist, m.histogram(x.detach(), 2).bin_edges], np.ones((2, 2))),
+    "histogramdd": (lambda m, x, w: [m.histogramdd(x.detach(), [2, 3, 1])[0], *m.histogramdd(x.detach(), 2, weight=w[:, 0].detach(), density=True).bin_edges, m.histogramdd(x.detach(), [2, 2, 2], range=[-1.0, 1, -1, 1, -2, 2], weight=w[:, 0].detach(), density=True)[0]], R.standard_normal((5, 3)), R.random((5, 1))),
+    "histogramdd ends": (lambda m, x, e: m.histogramdd(x.detach(), [e.detach(), e.detach() * 2])[0], R.standard_normal((9, 2)), np.array([-1.0, 0.0, 0.5])),
+    "logsumexp complex": (lambda m, x: [m.logsumexp(x, 1), m.logsumexp(x * 400, (0, 1)), m.special.logsumexp(x, 0, keepdim=True)], C),
+    "logsumexp of no complex": (lambda m, x: [m.logsumexp(x[:0].detach(), 0), m.logsumexp(x[0, 0], 0)], C),
     # arranged anew
+    **{
+        f"index_reduce {reduce} {'with' if own else 'without'} self": (
+            lambda m, x, s, reduce=reduce, own=own: m.index_reduce(x, 1, m.tensor([2, 0, 2]), s, reduce, include_self=own), M, R.random((3, 3)) + 0.5,
+        )
+        for reduce in ("prod", "mean", "amax", "amin")
+        for own in (True, False)
+    },
+    "index_reduce number": (lambda m, x, s: m.index_reduce(x, 0, m.tensor([0]), s, "amax"), S, np.array(0.9)),
+    "dsplit": (lambda m, x: [*m.dsplit(x, 2), *x.dsplit([1])], T3),
+    "split by other names": (lambda m, x: [*m.unsafe_split(x, 2, 1), *m.unsafe_chunk(x, 2)], M),
+    "pad with a constant": (lambda m, x: [m.constant_pad_nd(x, (1, 2)), m.constant_pad_nd(x, [0, 1, -1, 2], 3.0)], M),
+    "nonzero of a size": (lambda m, x: [m.nonzero_static(x.detach(), size=3), m.nonzero_static(x.detach(), size=15, fill_value=7)], TIES),
+    "copies": (lambda m, x: [m.alias_copy(x), m.diagonal_copy(x, 1), m.expand_copy(x, (2, 3, 4)), m.narrow_copy(x, 1, 1, 2), m.permute_copy(x, (1, 0)), m.squeeze_copy(x[:1]), m.squeeze_copy(x[:1], 0), m.t_copy(x), m.transpose_copy(x, 0, 1), *m.unbind_copy(x, 1), m.unfold_copy(x, 1, 2, 1), m.unsqueeze_copy(x, 1), m.view_copy(x, (4, 3)), *m.split_with_sizes_copy(x, [1, 3], 1)], M),
+    "strided copy": (lambda m, x: [m.as_strided_copy(x, (3, 2), (1, 4)), m.as_strided_copy(x, (2, 2), (2, 3), 1), m.as_strided_copy(x, (), (), 5)], M),
+    "strided scatter": (lambda m, x, s: m.as_strided_scatter(x.detach(), s, (2, 2), (1, 4), 2), M, N[:2, :2].copy()),
+    "reversed difference": (lambda m, x, y: [m.rsub(x, y), m.rsub(x, 2.5), m.rsub(x, y, alpha=3)], M, V),
+    "conjugates at once": (lambda m, x: [m.conj_physical(x), x.conj_physical(), m.resolve_neg(x), x.resolve_neg(), m.resolve_conj(x)], C),
+    "scalar tensor": (lambda m: [m.scalar_tensor(2.5), m.scalar_tensor(3, dtype=m.int64)],),
     "block diagonal": (lambda m, x, y, s: m.block_diag(x, y, s), M, V, S),
     "cartesian product": (lambda m, x, y: [m.cartesian_prod(x, y, x), m.cartesian_prod(x)], V, W),
     "combinations": (lambda m, x: [m.combinations(x), m.combinations(x, 3, with_replacement=True), m.combinations(x, 5)], V),
@@ -175,6 +201,7 @@ CASES = {
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:index_reduce.. is in beta")
 @pytest.mark.parametrize("name", CASES)
 def test_against_pytorch(torch, name):
     run, *arrays = CASES[name]
@@ -252,8 +279,80 @@ def test_drawing_by_weight():
         (lambda x: mg.combinations(x), ShapeError, "needs a vector"),
         (lambda x: mg.block_diag(x, x.unsqueeze(0)), ShapeError, "tensor 1"),
         (lambda x: mg.linalg.qr(x, "full"), ValueError, "complete"),
+        (lambda x: mg.index_reduce(x, 0, mg.tensor([0]), x, "amax"), ShapeError, r"must have the shape \(1, 4\), got \(3, 4\)"),
+        (lambda x: mg.index_reduce(x, 0, mg.tensor([0]), x, "sum"), ValueError, "index_add"),
+        (lambda x: mg.index_reduce(x, 0, mg.tensor([3]), x[:1], "mean"), IndexError, "index_reduce: index 3 is out of range"),
+        (lambda x: mg.dsplit(x, 2), ShapeError, "at least 3 dimensions"),
+        (lambda x: mg.as_strided_copy(x, (4, 4), (4, 1)), ShapeError, "reach element 15 of the 12"),
+        (lambda x: mg.as_strided_copy(x, (2,), (1, 1)), ShapeError, "for each dimension"),
+        (lambda x: mg.as_strided_scatter(x, x, (2, 2), (1, 1)), ShapeError, r"must have the shape \(2, 2\)"),
+        (lambda x: mg.nonzero_static(x, size=-1), ValueError, "not be negative, got -1"),
+        (lambda x: mg.histogram(x, 0), ValueError, "at least one interval"),
+        (lambda x: mg.histogram(x * NAN, 3), ValueError, "not finite"),
+        (lambda x: mg.histogram(x, mg.ones(1)), ShapeError, "at least 2, got shape"),
+        (lambda x: mg.histogram(x, 3, weight=x[0]), ShapeError, "weights must have the shape"),
+        (lambda x: mg.histogramdd(x, [2, 2]), ValueError, "each of 4 dimensions"),
+        (lambda x: mg.svd_lowrank(x, 4), ValueError, "q must be from 0 to 3"),
+        (lambda x: mg.zeros(2).geometric_(1.0), ValueError, "between 0 and 1"),
     ],
 )
 def test_mistakes(call, error, words):
     with pytest.raises(error, match=words):
         call(mg.tensor(M))
+
+
+def test_strided_scatter_has_the_gradient_of_what_it_keeps():
+    """PyTorch 2.13 gives x the gradient of what was overwritten."""
+    x, src = mg.tensor(M, requires_grad=True), mg.tensor(N[:2, :2], requires_grad=True)
+    assert gradcheck(lambda x, s: mg.as_strided_scatter(x, s, (2, 2), (1, 4), 2), [x, src], check_forward_ad=True)
+
+
+def test_copies_have_memory_of_their_own():
+    x = mg.tensor(M)
+    for copy in (
+        mg.alias_copy(x),
+        mg.diagonal_copy(x),
+        mg.t_copy(x),
+        mg.view_copy(x, (12,)),
+        *mg.unbind_copy(x),
+        mg.expand_copy(x, 1, 3, 4),
+    ):
+        assert not np.shares_memory(copy.numpy(), x.numpy()) and not copy._is_view()
+    assert mg.view_copy.__name__ == "view_copy" and "memory of its own" in mg.t_copy.__doc__
+
+
+def test_low_rank():
+    """The exact factors of a matrix that has that rank, and principal components of samples."""
+    mg.manual_seed(2)
+    for shape in ((6, 4), (4, 6), (2, 5, 5)):
+        A = R.standard_normal((*shape[:-1], 2)) @ R.standard_normal((*shape[:-2], 2, shape[-1]))
+        for array in (A, A * (1 + 2j), A.astype("float32")):
+            U, S, V = mg.svd_lowrank(mg.tensor(array), q=2)
+            assert U.dtype == array.dtype and U.shape == (*shape[:-1], 2) and V.shape == (*shape[:-2], shape[-1], 2)
+            np.testing.assert_allclose((U * S.unsqueeze(-2) @ mg.conj(V).mT).numpy(), array, atol=1e-5)
+    samples = R.standard_normal((30, 5)) * np.array([5.0, 3, 1, 0.1, 0.1])
+    U, S, V = mg.pca_lowrank(mg.tensor(samples), q=3, niter=6)
+    exact = np.linalg.svd(samples - samples.mean(0), full_matrices=False)
+    np.testing.assert_allclose(S.numpy(), exact.S[:3], rtol=1e-8)
+    np.testing.assert_allclose(np.abs(V.numpy().T @ exact.Vh[:3].T), np.eye(3), atol=1e-6)
+    assert mg.pca_lowrank(mg.tensor(samples), center=False)[1].shape == (5,)
+    M2 = mg.tensor(R.standard_normal((6, 4)))
+    assert mg.svd_lowrank(M2, 2, M=M2)[1].abs().max() < 1e-12
+    x = mg.tensor(A[0] + np.eye(5), requires_grad=True)
+    mg.svd_lowrank(x, 5)[1].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), mg.func.grad(lambda a: mg.linalg.svdvals(a).sum())(x.detach()).numpy(), atol=1e-8)
+
+
+def test_draws_of_further_distributions():
+    mg.manual_seed(4)
+    cauchy, trials, grown = (
+        mg.empty(4000).cauchy_(2.0, 0.5),
+        mg.empty(4000, dtype="int64").geometric_(0.25),
+        mg.empty(4000).log_normal_(0.5, 0.25),
+    )
+    assert abs(mg.median(cauchy).item() - 2) < 0.1 and 0.45 < ((cauchy - 2).abs() < 0.5).float().mean().item() < 0.55
+    assert trials.min().item() == 1 and 3.7 < trials.float().mean().item() < 4.3 and trials.dtype == mg.int64
+    assert abs(mg.log(grown).mean().item() - 0.5) < 0.03 and abs(mg.log(grown).std().item() - 0.25) < 0.03
+    for fill in (lambda x: x.cauchy_(), lambda x: x.geometric_(0.5), lambda x: x.log_normal_()):
+        with pytest.raises(InPlaceError, match="leaf"):
+            fill(mg.ones(2, requires_grad=True))
