@@ -50,6 +50,11 @@ MODULES.update({kind: None for kind in PYTHON_SCALARS})
 HostArray = np.ndarray
 host = np
 """The library of payloads in host memory."""
+np.empty((1 << 25) - (1 << 13), "uint8")
+"""Made and dropped at once, never touched. The GNU C library gives the memory of a large array back to the system when it is freed, and
+each page of the next one then costs a fault, unless it has seen one of that size freed before: from then on it keeps as much for the next
+ones. 32 MiB is the most that it learns from. Elsewhere this does nothing.
+"""
 SCALAR_DTYPES: dict[type, DType] = {np.float32: float32, np.float64: float64}
 IMMUTABLE = frozenset(SCALAR_DTYPES)
 """Scalar payloads: nobody can overwrite them."""
@@ -201,6 +206,8 @@ class Device(str):
 
 def device_of(array: Array) -> str:
     """`cpu`, or `cuda:<number>` for CuPy arrays."""
+    if type(array) in HOST_PAYLOADS:
+        return "cpu"
     if hasattr(type(array), "__minigrad_apply__"):  # a batched or recorded value
         return device_of(array.array)
     name = device_of_module(MODULES.get(type(array), np) or np)
@@ -514,6 +521,19 @@ def is_window(array: Array, source: Array) -> bool:
     return array is source or (base is not None and (base is source or base is source.base))
 
 
+def stretched(xp: Any, array: Array, shape: Shape) -> Array:
+    """`array` seen in a larger shape, its elements repeated along new axes and axes of size 1. Read-only, as what it looks at is shared."""
+    if xp is np and array.dtype in FAST_DTYPES and array.flags.c_contiguous and array.size and 0 not in shape:
+        lead = len(shape) - array.ndim
+        if lead >= 0 and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)]):
+            # the same window as NumPy's function, which is written in Python and takes six times as long to make one
+            strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
+            window = np.ndarray(shape, array.dtype, array, 0, strides)
+            window.flags.writeable = False
+            return window
+    return xp.broadcast_to(array, shape)
+
+
 def overlaps_itself(array: Array) -> bool:
     """Whether two indices of `array` name the same memory, as in an expanded array."""
     if 0 not in array.strides:
@@ -564,6 +584,8 @@ def copy_in_order(xp: Any, array: Array, order: tuple[int, ...] | None) -> Array
 def has_strides_of(array: Array, model: Array) -> bool:
     """Whether a gradient `array` already has the layout that `copy_with_strides_of` would give it."""
     if is_immutable(array):
+        return True
+    if model.ndim == array.ndim and array.strides == model.strides and array.flags.c_contiguous:
         return True
     if model.ndim > 1 and is_dense(model):
         return bool(array.strides == model.strides)
@@ -741,6 +763,7 @@ def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> A
             "cholesky": "the matrix (or one of them) is not positive definite. Add a small multiple of the identity, or use linalg.eigh.",
             "svd": "the algorithm did not converge: look for NaN or infinity in the matrix.",
             "eigh": "the algorithm did not converge: look for NaN or infinity in the matrix.",
+            "eig": "the algorithm did not converge, or met NaN or infinity in the matrix.",
         }.get(operation, "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple of the identity.")
         raise LinAlgError(f"linalg.{operation} of shape {shapes}: {error}: {advice}") from None
 

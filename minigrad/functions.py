@@ -16,6 +16,7 @@ from .backend import DType, Shape
 from .batching import drawn as _drawn
 from .batching import getitem as _batched_getitem
 from .batching import is_batched_index as _is_batched_index
+from .engine.direct import on_one as _on_one
 from .errors import DTypeError, ShapeError
 from .ops import chance as ch
 from .ops import elementwise as ew
@@ -217,8 +218,9 @@ def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 
 def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
     def function(x: Any) -> Tensor:
-        return operation(as_tensor(x))  # type: ignore[no-any-return]
+        return run(x if type(x) is Tensor else as_tensor(x))  # type: ignore[no-any-return]
 
+    run = _on_one(operation)
     function.__name__ = function.__qualname__ = operation.name
     function.__doc__ = (
         f"{text} Element by element; same shape; integers give the default floating dtype where the result is not an integer."
@@ -461,6 +463,11 @@ def _reduced(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a for a in axes if a < x.ndim)
 
 
+def _axes_of(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
+    """The axes that there are to reduce: a 0-d tensor has none, though -1 and 0 are allowed to be named."""
+    return tuple(range(x.array.ndim)) if dim is None else _reduced(x, axes_of(x, dim, function))
+
+
 def _pick(first: Any, second: Any) -> Any:
     return second if first is None else first
 
@@ -470,9 +477,9 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, ax
     x = as_tensor(x)
     if dtype is not None:
         x = x.to(dtype)
-    elif x.dtype.kind in "bui":
+    elif x.array.dtype.kind in "bui":
         x = x.to(backend.int64)
-    total = rd.sum_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "sum")), keepdims=keepdim or keepdims)
+    total = rd.sum_(x, axes=_axes_of(x, dim if axis is None else axis, "sum"), keepdims=keepdim or keepdims)
     return total if dtype is None else total.to(dtype)  # type: ignore[no-any-return]
 
 
@@ -483,7 +490,7 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, a
         x = x.to(dtype)
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first: x.float().mean().")
-    return rd.mean(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "mean")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    return rd.mean(x, axes=_axes_of(x, dim if axis is None else axis, "mean"), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -780,7 +787,22 @@ def log_softmax(x: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
     x = as_tensor(x)
-    return ops.scans.logsumexp(x, axes=_reduced(x, axes_of(x, dim, "logsumexp")), keepdims=keepdim)  # type: ignore[no-any-return]
+    axes = _reduced(x, axes_of(x, dim, "logsumexp"))
+    if backend.is_complex(x.dtype):
+        return _complex_logsumexp(x, axes, keepdim)
+    return ops.scans.logsumexp(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+
+
+def _complex_logsumexp(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
+    """`logsumexp` of complex numbers, its imaginary part between -π and π: the largest real part is taken out before the sum, and put back
+    after it.
+    """
+    shift: Any = 0.0
+    if math.prod(x.shape[axis] for axis in axes):
+        largest = amax(real(x).detach(), axes, True)
+        shift = where(isfinite(largest), largest, 0.0)
+    y = log(sum(exp(x - shift), axes, True)) + shift
+    return y if keepdim or not axes else squeeze(y, axes)
 
 
 def numel(x: Any) -> int:

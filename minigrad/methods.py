@@ -7,19 +7,24 @@ in place.
 from __future__ import annotations
 
 import copy
+import operator
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import backend, functions
+from .engine.direct import on_itself, on_one, on_two
 from .engine.inplace import assign, check_target
+from .engine.modes import state
 from .engine.record import history
 from .errors import AutogradError, DTypeError, InPlaceError, NoGradientError, ShapeError, did_you_mean
-from .nodes import HookHandle, Leaf, Node, OpNode
+from .nodes import HookHandle, Leaf, Node, OpNode, Pick
 from .ops import elementwise as ew
 from .ops import index as ix
+from .ops import linalg as la
 from .ops.operators import BINARY, COMPARISONS
+from .primitive import Primitive
 from .tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, overwrite_payload, wrap
 
 attach = setattr
@@ -30,12 +35,24 @@ attach = setattr
 _COMMON = frozenset((Tensor, float, int))
 
 
-def _operator(operation: Any) -> Callable[[Any, Any], Any]:
-    return lambda self, other: operation(self, other) if type(other) in _COMMON or _accepts(other) else NotImplemented
+def _operator(operation: Any) -> Callable[..., Any]:
+    """The method for `self op other`: the short way for what is plain, else the operation itself, or word that `other` is none of ours."""
+
+    def long(self: Any, other: Any, params: Any = None) -> Any:
+        return operation(self, other) if type(other) in _COMMON or _accepts(other) else NotImplemented
+
+    prim = la.matmul if operation is functions.matmul else operation  # the function looks at shapes first; so does the kernel
+    return on_two(prim, long) if isinstance(prim, Primitive) else long
 
 
 def _reflected(operation: Any) -> Callable[[Any, Any], Any]:
-    return lambda self, other: operation(other, self) if type(other) in _COMMON or _accepts(other) else NotImplemented
+    """The same for `other op self`."""
+
+    def long(other: Any, self: Any, params: Any = None) -> Any:
+        return operation(other, self) if type(other) in _COMMON or _accepts(other) else NotImplemented
+
+    run = on_two(operation, long) if isinstance(operation, Primitive) else long
+    return lambda self, other: run(other, self)
 
 
 def _accepts(other: Any) -> bool:
@@ -62,7 +79,18 @@ def _in_place(operation: Any, name: str, shown: str) -> Callable[..., Tensor]:
 
 def _augmented(operation: Any, name: str, shown: str) -> Callable[[Tensor, Any], Any]:
     write = _in_place(operation, name, shown)
-    return lambda self, other: write(self, other) if _accepts(other) else NotImplemented
+    long: Callable[[Any, Any], Any] = lambda self, other: write(self, other) if _accepts(other) else NotImplemented
+    kernel = _KERNELS.get(operation)
+    return long if kernel is None else on_itself(kernel, long)
+
+
+_KERNELS = {
+    ew.add: operator.iadd,
+    ew.sub: operator.isub,
+    ew.mul: operator.imul,
+    ew.div: lambda x, y: backend.silently.run(operator.itruediv, x, y),
+}
+"""What changes an array in place as the operation computes anew."""
 
 
 _OPERATORS = BINARY | {"pow": functions.pow, "matmul": functions.matmul}  # which look at their operands first
@@ -74,7 +102,7 @@ for _name, _operation in _OPERATORS.items():
 for _name, _operation in COMPARISONS.items():
     attach(Tensor, f"__{_name}__", _operator(_operation))
 attach(Tensor, "__hash__", lambda self: id(self))
-attach(Tensor, "__neg__", lambda self: ew.neg(self))
+attach(Tensor, "__neg__", on_one(ew.neg))
 attach(Tensor, "__pos__", lambda self: self)
 attach(Tensor, "__abs__", lambda self: ew.abs_(self))
 attach(Tensor, "__invert__", lambda self: ew.bitwise_not(self))
@@ -90,9 +118,7 @@ _METHODS = """
     sum_to flip matmul allclose equal numel softmax log_softmax logsumexp
 """.split()
 for _name in _METHODS:
-    attach(Tensor, _name, (lambda f: lambda self, *args, **kwargs: f(self, *args, **kwargs))(getattr(functions, _name)))
-    getattr(Tensor, _name).__doc__ = getattr(functions, _name).__doc__
-    getattr(Tensor, _name).__name__ = _name
+    attach(Tensor, _name, getattr(functions, _name))
 
 _IN_PLACE = """
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs
@@ -343,7 +369,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require grad; `force` detaches and copies from
     a device."""
     if not force:
-        if history(self) is not None:
+        if state.recording and history(self) is not None:
             raise AutogradError("this tensor requires grad, and a NumPy array cannot record operations. Use x.detach().numpy().")
         if backend.device_of(self.array) != "cpu":
             raise AutogradError(f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it to the host.")
@@ -396,6 +422,8 @@ def __repr__(self: Tensor) -> str:
         parts.append("requires_grad=True")
     elif node is not None:
         parts.append(f"grad_fn=<{node.name()}>")
+    if self.tangents and state.levels and state.levels[-1] in self.tangents:
+        parts.append(f"tangent={self.tangents[state.levels[-1]]!r}")
     for part in parts:
         fits = len(text) - text.rfind("\n") + len(part) + 3 <= 80
         text += f", {part}" if fits else ",\n" + " " * len("tensor(") + part
@@ -535,9 +563,9 @@ def is_leaf(self: Tensor) -> bool:
 
 @_attribute
 def grad_fn(self: Tensor) -> Node | None:
-    """The graph node of the operation that made this tensor; None for leaves."""
+    """The graph node of the operation that made this tensor (one node for all of its results); None for leaves."""
     node = history(self)
-    return None if isinstance(node, Leaf) else node
+    return None if isinstance(node, Leaf) else node.parents[0] if isinstance(node, Pick) else node
 
 
 def _draw_graph(self: Tensor, names: Any = None, *, limit: int = 0) -> Any:
@@ -630,7 +658,7 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
     node = history(self)
     if node is None:
         raise NoGradientError("register_hook: this tensor does not require grad, so no gradient will ever reach the hook.")
-    return node.register_hook(hook)
+    return node.register_tensor_hook(hook)
 
 
 @_method
@@ -660,6 +688,8 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, value: Any) -> None:
+    if value is None:
+        raise TypeError(".data must be a Tensor, got None.")
     value = as_tensor(value)
     if backend.is_differentiable(self.dtype) != backend.is_differentiable(value.dtype):
         raise DTypeError(f".data of a {self.dtype} tensor cannot become {value.dtype}.")
@@ -707,9 +737,9 @@ def data_ptr(self: Tensor) -> int:
 @_method
 def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See `minigrad.autograd.backward`."""
-    from .autograd import backward as run
+    from .autograd.backward import run_backward
 
-    run(self, gradient, retain_graph, create_graph, inputs=inputs)
+    run_backward(self, gradient, retain_graph, create_graph, inputs, None)
 
 
 # ----------------------------------------------------------------------------------------------------------------- other words

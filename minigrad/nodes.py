@@ -10,9 +10,10 @@ An operation with several results is one `OpNode` whose results are `Pick` nodes
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from .backend import DType, Shape
 from .errors import GraphFreedError, InPlaceError
@@ -27,8 +28,7 @@ class Version:
 
     __slots__ = ("count",)
 
-    def __init__(self) -> None:
-        self.count = 0
+    count: int
 
 
 class Node:
@@ -37,10 +37,10 @@ class Node:
     born: running number; parents: the inputs' nodes, None for inputs that need no gradient; shape, dtype: of the value;
     hooks: functions that see (and may replace) the value's complete cotangent, or None; retained: weak reference to the tensor that
     wants the cotangent as its `.grad`, or None; tangents: those of the values that it keeps, where forward mode was on (None for nodes
-    that keep nothing).
+    that keep nothing); _notes: what few nodes have, and no node until it is asked for.
     """
 
-    __slots__ = ("__weakref__", "born", "dtype", "hooks", "parents", "retained", "shape")
+    __slots__ = ("__weakref__", "_notes", "born", "dtype", "hooks", "parents", "retained", "shape")
 
     born: int
     parents: tuple[Node | None, ...]
@@ -48,7 +48,9 @@ class Node:
     dtype: DType
     hooks: dict[int, Callable[[Any], Any]] | None
     retained: weakref.ref[Any] | None
+    _notes: Notes
     tangents: Any = None
+    has_hooks = False  # whether hooks stand around its rule: a matter of the class, see engine/around.py
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -59,11 +61,50 @@ class Node:
         """The node's name, such as SinBackward0."""
         raise TypeError("a bare Node has no name.")
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> HookHandle:
-        """Call `hook(cotangent)` when this node's cotangent is complete; a returned tensor replaces it."""
+    def register_tensor_hook(self, hook: Callable[[Any], Any]) -> HookHandle:
+        """Call `hook(cotangent)` when this value's cotangent is complete; a returned tensor replaces it. (`Tensor.register_hook`.)"""
         if self.hooks is None:
             self.hooks = {}
         return HookHandle(self.hooks, hook)
+
+    def register_prehook(self, hook: Callable[[Any], Any]) -> HookHandle:
+        """Call `hook(grad_outputs)` before a reverse pass runs this node's rule.
+
+        grad_outputs: a tuple with the cotangent of each of the operation's results (None where there is none). A returned tuple replaces
+        it. Hooks of the results themselves (`Tensor.register_hook`) have run by then. Returns a handle with `.remove()`.
+        """
+        return HookHandle(_watched(self).before, hook)
+
+    def register_hook(self, hook: Callable[[Any, Any], Any]) -> HookHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after a reverse pass has run this node's rule.
+
+        grad_inputs: a tuple with what the rule gave for each input, in the order of `next_functions` (None where nothing was wanted; empty
+        for a leaf); grad_outputs: what it was given. A returned tuple replaces grad_inputs. Returns a handle with `.remove()`.
+        """
+        return HookHandle(_watched(self).after, hook)
+
+    def __call__(self, *grad_outputs: Any) -> Any:
+        """Run the rule of this node alone: a cotangent for each of the operation's results (or None) to one for each input (or None).
+
+        One input: a Tensor, not a tuple. A leaf adds its cotangent to `.grad` and returns (). What is computed is recorded, if recording is
+        on. Raises TypeError for another number of cotangents.
+        """
+        return _run_alone(self, grad_outputs)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes about this node, which lives as long as the node does."""
+        return notes_of(self).metadata
+
+    @property
+    def _input_metadata(self) -> tuple[ResultFacts, ...]:
+        """What is known of each of the operation's results, whose cotangents come in here."""
+        several = isinstance(self.shape, tuple) and any(not isinstance(n, int) for n in self.shape)
+        return tuple(map(ResultFacts, self.shape, self.dtype)) if several else (ResultFacts(self.shape, self.dtype),)  # type: ignore[call-overload]
+
+    def _sequence_nr(self) -> int:
+        """The running number by which the reverse pass orders nodes: the younger, the sooner."""
+        return self.born
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
@@ -78,12 +119,54 @@ class Node:
         raise TypeError("a graph cannot be pickled. Save a detached tensor instead: x.detach().")
 
 
+class ResultFacts(NamedTuple):
+    """Shape and dtype of an operation's result (None for one without a derivative)."""
+
+    shape: Shape
+    dtype: DType
+
+
+class Notes:
+    """What few nodes have.
+
+    before, after: the hooks that see all cotangents of an operation before and after its rule runs; metadata: the user's own; first: of a
+    leaf, whether it had no `.grad` before the sum under way.
+    """
+
+    __slots__ = ("after", "before", "first", "metadata")
+
+    def __init__(self) -> None:
+        self.before: dict[int, Callable[..., Any]] = {}
+        self.after: dict[int, Callable[..., Any]] = {}
+        self.metadata: dict[Any, Any] = {}
+        self.first = False
+
+
+def notes_of(node: Node) -> Notes:
+    """A node's notes, made on first use."""
+    try:
+        return node._notes
+    except AttributeError:
+        node._notes = Notes()
+        return node._notes
+
+
+def _watched(node: Node) -> Notes:
+    """The notes of a node whose hooks are to be called from now on; engine/around.py puts the real one here."""
+    raise RuntimeError("minigrad.engine must be imported first.")
+
+
+def _run_alone(node: Node, grad_outputs: tuple[Any, ...]) -> Any:
+    """A node's rule on its own; engine/around.py puts the real one here."""
+    raise RuntimeError("minigrad.engine must be imported first.")
+
+
 class HookHandle:
     """Removes a hook again; removing twice is harmless. Usable as a context manager."""
 
     _numbers = count()
 
-    def __init__(self, hooks: dict[int, Callable[[Any], Any]], hook: Callable[[Any], Any]) -> None:
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         self.id = next(HookHandle._numbers)
         self._hooks = hooks
         hooks[self.id] = hook
@@ -116,24 +199,6 @@ class OpNode(Node):
     versions: tuple[tuple[int, Version, int], ...]
     unbroadcast: tuple[Shape | None, ...] | None
     tangents: tuple[Any, ...] | None
-
-    def __init__(
-        self,
-        born: int,
-        primitive: Primitive,
-        params: dict[str, Any],
-        parents: tuple[Node | None, ...],
-        plan: Plan,
-        shape: Any,
-        dtype: Any,
-        saved: tuple[Any, ...],
-        versions: tuple[tuple[int, Version, int], ...],
-        unbroadcast: tuple[Shape | None, ...] | None,
-    ) -> None:
-        self.born, self.parents, self.shape, self.dtype = born, parents, shape, dtype
-        self.primitive, self.params, self.plan = primitive, params, plan
-        self.saved, self.versions, self.unbroadcast = saved, versions, unbroadcast
-        self.hooks = self.retained = self.tangents = None
 
     def name(self) -> str:
         return "".join(part.capitalize() for part in self.primitive.name.split("_")) + "Backward0"
@@ -188,6 +253,12 @@ class Pick(Node):
         return self.parents[0].name()
 
     @property
+    def metadata(self) -> dict[Any, Any]:
+        """The operation's."""
+        assert self.parents[0] is not None
+        return self.parents[0].metadata
+
+    @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """A pick is transparent: these are the parents of the operation."""
         assert self.parents[0] is not None
@@ -213,6 +284,12 @@ class Leaf(Node):
         return "AccumulateGrad"
 
     @property
+    def awaited(self) -> bool:
+        """Whether hooks wait for the gradient to be stored: the tensor's or the node's."""
+        notes = getattr(self, "_notes", None)
+        return bool(self.after or (notes is not None and (notes.before or notes.after)))
+
+    @property
     def variable(self) -> Any:
         """The leaf tensor (made anew if the program dropped it)."""
         tensor = self.tensor()
@@ -220,6 +297,17 @@ class Leaf(Node):
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+class GradientEdge(NamedTuple):
+    """A value's place in the graph: result number `output_nr` of `node`. `autograd.grad` and `backward` take one in a tensor's place.
+
+    ownership_token: keeps alive what the place needs besides its node.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
 
 
 def _revive(leaf: Leaf) -> Any:
@@ -237,3 +325,19 @@ def reached_from(roots: list[Node]) -> set[Node]:
                 reached.add(parent)
                 stack.append(parent)
     return reached
+
+
+def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
+    """The same nodes in the order of a reverse pass, each after all that were computed from it, and as a set."""
+    reached = set(roots)
+    order = list(reached)
+    for node in order:  # which grows meanwhile
+        for parent in node.parents:
+            if parent is not None and parent not in reached:
+                reached.add(parent)
+                order.append(parent)
+    order.sort(key=_birth, reverse=True)
+    return order, reached
+
+
+_birth = attrgetter("born")

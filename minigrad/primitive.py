@@ -36,6 +36,9 @@ SHAPES = -2
 registry: dict[str, Primitive] = {}
 """Every declared operation by name. The tests' table of cases must name exactly these."""
 
+declared: list[Callable[[Primitive], None]] = []
+"""Who wants to hear of each operation that is declared from now on."""
+
 
 class Rule:
     """One derivative rule and where its arguments come from."""
@@ -66,11 +69,14 @@ class Rule:
 
 
 class Plan:
-    """What a node of this operation keeps, given which inputs need a gradient: `sources`, and for each rule its positions among them."""
+    """What a node of this operation keeps, given which inputs need a gradient: `sources`, and for each rule its `positions` among them.
 
-    __slots__ = ("keeps_values", "positions", "sources")
+    pulls: (number of the input, number of its rule, positions) for each input that needs a gradient and has a rule.
+    """
 
-    def __init__(self, rules: Sequence[Rule | None], needed: tuple[bool, ...]) -> None:
+    __slots__ = ("keeps_values", "positions", "pulls", "sources")
+
+    def __init__(self, rules: Sequence[Rule | None], needed: tuple[bool, ...], variadic: bool) -> None:
         sources: list[int] = []
         positions: list[tuple[int, ...]] = []
         for rule, wanted in zip(rules, needed, strict=True):
@@ -82,6 +88,7 @@ class Plan:
         self.sources = tuple(sources)
         self.positions = tuple(positions)
         self.keeps_values = any(s >= OUTPUT for s in sources)
+        self.pulls = tuple([(i, 0 if variadic else i, positions[i]) for i, rule in enumerate(rules) if rule is not None and needed[i]])
 
 
 class Primitive:
@@ -132,9 +139,13 @@ class Primitive:
         self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
         self.elementwise = kind == "elementwise"
         self.plans: dict[int, Plan] = {}
+        self.run_one: Callable[..., Any] | None = None
+        self.run_two: Callable[..., Any] | None = None
         if name in registry:
             raise ValueError(f"an operation named {name} exists already.")
         registry[name] = self
+        for tell in declared:
+            tell(self)
 
     def _rule(self, function: RuleFunction | None) -> Rule | None:
         return None if function is None else Rule(function, self.inputs, self.name)
@@ -143,7 +154,7 @@ class Primitive:
         """What to keep for inputs with history as in `mask`: the bits after the leading 1, one an input, in order. Found once, then kept
         in `plans`."""
         needed = tuple(bit == "1" for bit in f"{mask:b}"[1:])
-        made = self.plans[mask] = Plan(self.pulls * len(needed) if self.variadic else self.pulls, needed)
+        made = self.plans[mask] = Plan(self.pulls * len(needed) if self.variadic else self.pulls, needed, self.variadic)
         return made
 
     def pull_rule(self, index: int) -> Rule | None:
@@ -156,6 +167,13 @@ class Primitive:
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         try:
+            count = len(args)
+            if count == 1:
+                run = self.run_one or self._connect(1)
+                return run(args[0], params)
+            if count == 2:
+                run = self.run_two or self._connect(2)
+                return run(args[0], args[1], params)
             return apply(self, args, params)
         except TypeError:
             self._check_call(len(args), params)
@@ -172,6 +190,14 @@ class Primitive:
             call = ", ".join([*(f"*{n}" if self.variadic else n for n in self.inputs), *(f"{k}=" for k in self.keywords)])
             raise TypeError(f"the operation is {self.name}({call}): {', '.join(wrong)}.") from None
 
+    def _connect(self, count: int) -> Callable[..., Any]:
+        """The engine's short way for calls with one operand, or with two; it is made at the first such call."""
+        if count == 1:
+            self.run_one = on_one(self)
+            return self.run_one
+        self.run_two = on_two(self)
+        return self.run_two
+
     def __repr__(self) -> str:
         return f"<{self.kind} operation {self.name}({', '.join(self.inputs)})>"
 
@@ -185,6 +211,15 @@ def _not_connected(primitive: Primitive, args: tuple[Any, ...], params: dict[str
 
 apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_connected
 """Runs an operation; engine/record.py puts itself here, so that declarations need not know the engine."""
+
+
+def _no_short_way(prim: Primitive) -> Callable[..., Any]:
+    raise RuntimeError("minigrad.engine must be imported before an operation is called.")
+
+
+on_one: Callable[[Primitive], Callable[..., Any]] = _no_short_way
+on_two: Callable[[Primitive], Callable[..., Any]] = _no_short_way
+"""An operation as a function of one operand and parameters, and as one of two; engine/direct.py puts its own here."""
 
 
 def elementwise(

@@ -194,10 +194,12 @@ def make_leaf(tensor: Tensor) -> None:
 
 def memory_version(tensor: Tensor) -> Version:
     """The counter of the tensor's memory, made on first use; afterwards the payload is an array that can be shared and overwritten."""
-    if tensor.version is None:
+    version = tensor.version
+    if version is None:
         tensor.array = owned_array(tensor.array)
-        tensor.version = Version()
-    return tensor.version
+        version = tensor.version = Version()
+        version.count = 0
+    return version
 
 
 def alias(tensor: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -21,7 +22,9 @@ from minigrad.batching.value import batch_axis
 from minigrad.primitive import registry
 
 Domain = tuple[tuple[float, float], ...] | str
-"""Where samples of one input lie: "bool", "int", or intervals clear of kinks and poles (so that central differences are right)."""
+"""Where samples of one input lie: "bool", "int", "fixed" (numbers by which there is no derivative), or intervals clear of kinks and poles
+(so that central differences are right).
+"""
 
 REALS: Domain = ((-2.0, -0.2), (0.2, 2.0))
 POSITIVE: Domain = ((0.3, 2.5),)
@@ -83,7 +86,7 @@ class Case:
         return [sample(rng, domain, shape, dtype) for domain, shape in zip(self.domains, shapes, strict=True)]
 
     def differentiable(self) -> list[int]:
-        """Positions of the inputs that have a derivative: all but booleans and integers."""
+        """Positions of the inputs that have a derivative: all but booleans, integers and fixed numbers."""
         return [i for i, domain in enumerate(self.domains) if not isinstance(domain, str)]
 
     def expected(self, *arrays: Any) -> Any:
@@ -98,6 +101,8 @@ def sample(rng: np.random.Generator, domain: Domain, shape: tuple[int, ...], dty
         return rng.random(shape) < 0.5
     if domain == "int":
         return rng.integers(0, 7, shape)
+    if domain == "fixed":
+        return np.asarray(_reals(rng, ABOVE_ONE, shape)).astype(dtype)
     if np.dtype(dtype).kind == "c":
         part = lambda: _reals(rng, COMPLEX_PARTS, shape)
         return np.asarray(part() + 1j * part(), dtype)
@@ -221,6 +226,21 @@ MASK = np.array([[True, False, True, False], [False, False, True, True], [True, 
 # -------------------------------------------------------------------------------------------------------------- the table
 
 MAX_PULL = net.follow_maxima("window_max_pull")
+
+
+def recurrent(name: str, which: int, length: int, shapes: Any, reference: Callable[..., Any], **params: Any) -> Case:
+    """One of the two results of a recurrent layer over so many steps."""
+    return Case(
+        name,
+        partial(reference, which=which),
+        (SMALL,) * len(shapes),
+        shapes,
+        params,
+        variant=f"{which} {length} {params.get('rectified', '')}".strip(),
+        half=("float16",),
+        route=lambda *inputs, **options: registry[name](*inputs, **options)[which],
+    )
+
 
 CASES: list[Case] = [
     # arithmetic
@@ -607,8 +627,36 @@ CASES: list[Case] = [
     ),
     shaped("standardize", "rows", net.standardized, (3, 4), params={"axes": (1,), "eps": 1e-5}, complex=False, precision=1e-11),
     shaped("standardize", "channels", net.standardized, (3, 2, 4), params={"axes": (0, 2), "eps": 1e-3}, complex=False, precision=1e-11),
+    *(
+        shaped("standardize_push", variant, net.standardized_along, shape, shape, params=params, complex=False, precision=1e-11)
+        for variant, shape, params in [
+            ("rows", (3, 4), {"axes": (1,), "eps": 1e-2}),
+            ("channels", (3, 2, 4), {"axes": (0, 2), "eps": 1e-3}),
+        ]
+    ),
+    shaped("scale_shift", "channels", lambda x, w, b: x * w + b, (3, 2, 4), (2, 1), (2, 1)),
+    shaped("scale_shift", "features", lambda x, w, b: x * w + b, (3, 4), (4,), (4,)),
+    shaped("scale_shift", "many", lambda x, w, b: x * w + b, (2, 3, 70, 70), (3, 1, 1), (3, 1, 1)),
     shaped("affine", "rows", lambda x, w, b: x @ w.T + b, (3, 4), (2, 4), (2,), half=("float16",)),
     shaped("affine", "batch", lambda x, w, b: x @ w.T + b, (2, 3, 4), (5, 4), (5,), half=("float16",)),
+    *(
+        recurrent("rnn", which, length, ((length, 2, 3), (2, 3), (3, 3)), net.rnn_states, rectified=rectified)
+        for which, length, rectified in [(0, 1, False), (0, 4, False), (1, 3, False), (0, 3, True)]
+    ),
+    *(
+        recurrent("lstm", which, length, ((length, 2, 12), (2, 3), (2, 3), (12, 3)), net.lstm_states)
+        for which, length in [(0, 1), (0, 4), (1, 4)]
+    ),
+    *(
+        recurrent("gru", which, length, ((length, 2, 9), (2, 3), (9, 3), (9,)), net.gru_states)
+        for which, length in [(0, 1), (0, 4), (1, 3)]
+    ),
+    *(
+        Case(name, reference, (REALS, "int"), (x if name == "nll" else t, t), params, variant=variant)
+        for name, reference in (("nll", net.class_losses), ("nll_place", net.placed_losses))
+        for variant, x, t, axis, ignored in [("rows", (5, 7), (5,), 1, -100), ("one", (7,), (), 0, 3), ("image", (2, 7, 3), (2, 3), 1, 2)]
+        for params in [{"axis": axis, "ignored": ignored, **({} if name == "nll" else {"classes": 7})}]
+    ),
     binary("binary_cross_entropy", lambda p, t: -t * np.log(p) - (1 - t) * np.log(1 - p), ((0.1, 0.9),), ((0.1, 0.9),)),
     unary("dropout_mask", lambda x, p: x**0, params={"p": 0.0}, variant="keep all"),
     unary("dropout_mask", lambda x, p: 0 * x, params={"p": 1.0}, variant="drop all"),
@@ -727,6 +775,114 @@ def gamma_slope(x: Any, n: int = 0) -> Any:
     if n == 0:
         return np.log(rest) - 0.5 / rest - 1 / (12 * rest**2) - terms
     return (-1) ** s * math.factorial(n) * (terms + rest ** (1 - s) / n + 0.5 * rest**-s + s / 12 * rest ** (-s - 1))
+
+
+def digamma_whole(n: int) -> float:
+    """ψ(n) of a whole number."""
+    return sum(1 / k for k in range(1, n)) - float(np.euler_gamma)
+
+
+def bessel_series(x: Any, n: int, sign: int) -> Any:
+    """Jₙ (sign -1) and Iₙ (sign 1) by their power series."""
+    return sum(sign**k * (x / 2) ** (2 * k + n) / (math.factorial(k) * math.factorial(k + n)) for k in range(30))
+
+
+def bessel_second(x: Any, n: int, sign: int) -> Any:
+    """Yₙ (sign -1) and Kₙ (sign 1) by theirs, which hold logarithms, poles and ψ: Abramowitz & Stegun 9.1.11 and 9.6.11."""
+    u = x * x / 4
+    poles = sum(math.factorial(n - k - 1) / math.factorial(k) * (-sign * u) ** k for k in range(n)) * (x / 2) ** -n
+    logarithm = np.log(x / 2) * bessel_series(x, n, sign)
+    rest = (x / 2) ** n * sum(
+        (digamma_whole(k + 1) + digamma_whole(n + k + 1)) * (sign * u) ** k / (math.factorial(k) * math.factorial(n + k)) for k in range(30)
+    )
+    if sign < 0:
+        return (2 * logarithm - poles - rest) / math.pi
+    return poles / 2 + (-1) ** (n + 1) * logarithm + (-1) ** n * rest / 2
+
+
+def hurwitz(q: Any, s: Any) -> Any:
+    """The first thousand terms of Σ 1 / (q + k)ˢ, and what Euler and Maclaurin say of the rest."""
+    z, s, rest = np.asarray(q, float), np.asarray(s, float), np.asarray(q, float) + 1000
+    terms = np.sum((z[..., None] + np.arange(1000.0)) ** -s[..., None], -1)
+    return terms + rest ** (1 - s) / (s - 1) + 0.5 * rest**-s + s / 12 * rest ** (-s - 1)
+
+
+def airy_series(x: Any, slope: bool) -> Any:
+    """Ai or Ai' by the power series around 0: the constants Ai(0) and Ai'(0) are known by Γ."""
+    value, derivative = 3 ** (-2 / 3) / math.gamma(2 / 3), -(3 ** (-1 / 3)) / math.gamma(1 / 3)
+    a = [value, derivative, 0.0]
+    for n in range(1, 60):
+        a.append(a[n - 1] / ((n + 1) * (n + 2)))
+    return sum(n * c * x ** (n - 1) if slope else c * x**n for n, c in enumerate(a) if n or not slope)
+
+
+def gamma_share(a: Any, x: Any) -> Any:
+    """The lower share of Γ(a) by its power series."""
+    a, x = np.asarray(a, float), np.asarray(x, float)
+    term = total = 1 / a * np.ones(np.shape(x))
+    for k in range(1, 80):
+        term = term * x / (a + k)
+        total = total + term
+    return total * x**a * np.exp(-x) / np.vectorize(math.gamma, otypes=[float])(a)
+
+
+def eliminated(x: Any) -> Any:
+    """Gaussian elimination of one matrix after the other, element by element."""
+    out = x.copy()
+    for a in out.reshape(-1, *x.shape[-2:]):
+        for k in range(min(a.shape)):
+            for i in range(k + 1, a.shape[0]):
+                a[i, k] = a[i, k] / a[k, k]
+                for j in range(k + 1, a.shape[1]):
+                    a[i, j] = a[i, j] - a[i, k] * a[k, j]
+    return out
+
+
+def exchanges(x: Any) -> tuple[Any, Any]:
+    """Which row (from 1) elimination brings to each place, and the order of the rows after that."""
+    pivots = np.zeros((*x.shape[:-2], min(x.shape[-2:])), "int32")
+    orders = np.zeros(x.shape[:-1], "int64")
+    for place in np.ndindex(x.shape[:-2]):
+        a, order = x[place].copy(), list(range(x.shape[-2]))
+        for k in range(min(a.shape)):
+            size = abs(a[:, k].real) + abs(a[:, k].imag)
+            best = max(range(k, a.shape[0]), key=lambda i: size[i])
+            pivots[(*place, k)] = best + 1
+            order[k], order[best] = order[best], order[k]
+            a[[k, best]] = a[[best, k]]
+            for i in range(k + 1, a.shape[0]):
+                a[i] = a[i] - a[i, k] / a[k, k] * a[k]
+        orders[place] = order
+    return pivots, orders
+
+
+def householder(x: Any) -> tuple[Any, Any]:
+    """Reflections that make x triangular: the turned matrix as LAPACK keeps it, and the factors."""
+    out, taus = x.astype("float64"), np.zeros((*x.shape[:-2], min(x.shape[-2:])))
+    for place in np.ndindex(x.shape[:-2]):
+        a = out[place]
+        for k in range(min(a.shape)):
+            alpha, length = a[k, k], np.linalg.norm(a[k:, k])
+            beta = -math.copysign(length, alpha) if k + 1 < a.shape[0] else alpha
+            v = a[k:, k] / (alpha - beta) if alpha != beta else np.zeros(a.shape[0] - k)
+            v[0] = 1
+            tau = taus[(*place, k)] = (beta - alpha) / beta
+            a[k:, k:] = a[k:, k:] - tau * np.outer(v, v @ a[k:, k:])
+            a[k + 1 :, k] = v[1:]
+    return np.swapaxes(out, -1, -2).astype(x.dtype), taus.astype(x.dtype)
+
+
+def apart(x: Any) -> Any:
+    """A matrix whose eigenvalues are real and apart (for elements up to 2), though it is not symmetric."""
+    ones = registry["ones_like"](registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1))
+    steps = registry["cumsum"](ones, axis=x.ndim - 2) * 4.0
+    return x * 0.5 + registry["undiagonal"](steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape))
+
+
+def eig_reference(x: Any) -> Any:
+    n = x.shape[-1]
+    found = np.linalg.eig((x * 0.5 + np.diag(4.0 * np.arange(1, n + 1))).astype(x.dtype))
+    return [v.astype("complex64" if x.dtype == "float32" else "complex128") for v in found]
 
 
 def running_sums(x: Any, axis: int) -> Any:
@@ -848,7 +1004,36 @@ CASES += [
     *(unary("polygamma", in_dtype_of(gamma_slope), BETWEEN_INTEGERS, params={"n": n}, variant=f"{n}", precision=1e-11) for n in (1, 2)),
     binary("heaviside", lambda x, v: np.where(x > 0, np.ones_like(v), np.zeros_like(v))),
     unary("erfinv", in_dtype_of(np.vectorize(normal_quantile, otypes=[float])), SMALL),
+    unary("erfcx", in_dtype_of(np.vectorize(lambda x: math.exp(x * x) * math.erfc(x), otypes=[float]))),
+    *(
+        binary(name, lambda a, x, f=f: f(gamma_share(a, x)).astype(x.dtype), "fixed", POSITIVE, precision=1e-11)
+        for name, f in (("igamma", lambda p: p), ("igammac", lambda p: 1 - p))
+    ),
+    *(
+        unary("airy_ai", in_dtype_of(lambda x, slope: airy_series(x.astype(float), slope)), params={"slope": s}, variant=v, precision=1e-11)
+        for s, v in ((False, "value"), (True, "slope"))
+    ),
+    binary("zeta", lambda x, q: hurwitz(q, x).astype(q.dtype), "fixed", POSITIVE, precision=1e-11),
+    *(
+        unary(name, in_dtype_of(lambda x, n, f=f, s=s: f(x.astype(float), n, s)), domain, params={"n": n}, variant=f"{n}", precision=1e-11)
+        for name, f, s, domain in (("bessel_j", bessel_series, -1, REALS), ("bessel_y", bessel_second, -1, POSITIVE))
+        for n in (0, 1, 2)
+    ),
+    *(
+        unary(
+            name,
+            in_dtype_of(lambda x, n, scaled, f=f, p=power: f(x.astype(float), n, 1) * (np.exp(p * abs(x.astype(float))) if scaled else 1)),
+            domain,
+            params={"n": n, "scaled": scaled},
+            variant=f"{n}{' scaled' * scaled}",
+            precision=1e-11,
+        )
+        for name, f, power, domain in (("bessel_i", bessel_series, -1, REALS), ("bessel_k", bessel_second, 1, POSITIVE))
+        for n in (0, 1, 2)
+        for scaled in (False, True)
+    ),
     unary("signbit", lambda x: x < 0),
+    unary("exponent", lambda x: (np.floor(np.log2(abs(x.astype(float)))) + 1).astype("int32")),
     binary("nextafter", in_dtype_of(np.vectorize(math.nextafter, otypes=[float])), half=("float16",)),
     binary("gcd", np.vectorize(math.gcd, otypes=[np.int64]), "int", "int"),
     binary("lcm", np.vectorize(math.lcm, otypes=[np.int64]), "int", "int"),
@@ -876,6 +1061,22 @@ CASES += [
     ),
     *(
         shaped("eigh", "wV"[i], lambda x, i=i: eigh_reference(x)[i], (2, 3, 3), **FACTORS, route=factor("eigh", i, positive))
+        for i in range(2)
+    ),
+    *(
+        shaped("eig", "wV"[i], lambda x, i=i: eig_reference(x)[i], (2, 3, 3), **FACTORS, route=factor("eig", i, apart), precision=1e-10)
+        for i in range(2)
+    ),
+    shaped("lu", "square", eliminated, (2, 3, 3), half=(), precision=1e-9),
+    shaped("lu", "tall", eliminated, (2, 4, 2), half=(), precision=1e-9),
+    *(shaped("lu_pivots", v, lambda x: exchanges(x)[0], s, half=()) for v, s in (("tall", (2, 4, 3)), ("wide", (2, 3, 4)))),
+    shaped(
+        "row_order", "tall", lambda x: exchanges(x)[1], (2, 4, 3), half=(),
+        route=lambda x: registry["row_order"](registry["lu_pivots"](x), size=4),
+    ),
+    *(
+        shaped("reflections", f"{v} {i}", lambda x, part: householder(x)[part], s, **FACTORS, params={"part": i})
+        for v, s in (("tall", (2, 4, 3)), ("wide", (2, 3)))
         for i in range(2)
     ),
     *(

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.ops.error_function import error_function
+
 _NAMES = """
 abs absolute add all allclose amax amin angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition
 argsort argwhere array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor broadcast broadcast_to cbrt ceil clip
 concatenate conj copysign copyto cos cosh count_nonzero cross cumprod cumsum diag diagonal divide dot einsum empty empty_like equal exp
-exp2 expand_dims expm1 eye flip floor floor_divide fmod full full_like gcd greater greater_equal heaviside hypot indices invert isclose
-isfinite isinf isnan kron lcm left_shift less less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not
+exp2 expand_dims expm1 eye flip floor floor_divide fmod frexp full full_like gcd greater greater_equal heaviside hypot indices invert
+isclose isfinite isinf isnan kron lcm left_shift less less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not
 logical_or logical_xor matmul max maximum mean min minimum moveaxis multiply nan_to_num negative nextafter nonzero not_equal ones
 ones_like outer pad partition positive power prod put_along_axis ravel remainder repeat reshape right_shift rint roll searchsorted sign
 signbit sin sinc sinh sort split sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace
@@ -31,7 +33,7 @@ transpose tril triu true_divide trunc unique var where zeros zeros_like
 NAMES = frozenset(_NAMES.split())
 """Functions of CuPy that minigrad uses or may: each was found in CuPy 14.2 (its package can be imported without a GPU)."""
 
-_LINALG = "cholesky det eigh eigvalsh inv lstsq matrix_rank norm pinv qr slogdet solve svd"
+_LINALG = "cholesky det eig eigh eigvalsh inv lstsq matrix_rank norm pinv qr slogdet solve svd"
 LINALG = frozenset(_LINALG.split())
 """Of its linear algebra, likewise."""
 
@@ -274,7 +276,7 @@ class FakeLibrary:
 
     __name__ = "fake"
     special = SimpleNamespace(
-        erf=_Function(lambda x: np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)),
+        erf=_Function(lambda x: error_function(np, x)),
         erfc=_Function(lambda x: np.vectorize(math.erfc, otypes=[float])(x).astype(x.dtype)),
         gammaln=_Function(lambda x: np.vectorize(math.lgamma, otypes=[float])(x).astype(x.dtype)),
     )

@@ -150,3 +150,66 @@ def softmax_reference(x: Any, axis: int) -> Any:
 
 def standardized(x: Any, axes: Any, eps: float) -> Any:
     return (x - x.mean(axis=axes, keepdims=True)) / np.sqrt(x.var(axis=axes, keepdims=True) + x.dtype.type(eps))
+
+
+def standardized_along(t: Any, x: Any, axes: Any, eps: float) -> Any:
+    """The Jacobian of `standardized` at x, times t."""
+    mean = lambda a: a.mean(axis=axes, keepdims=True)
+    scale = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + x.dtype.type(eps))
+    y = (x - mean(x)) * scale
+    return (t - mean(t) - y * mean(t * y)) * scale
+
+
+def placed_losses(g: Any, t: Any, axis: int, classes: int, ignored: int) -> Any:
+    """-g at each target's class, number by number."""
+    out = np.zeros((*t.shape, classes), g.dtype)
+    for place in np.ndindex(t.shape):
+        if t[place] != ignored:
+            out[(*place, t[place])] = -g[place]
+    return np.moveaxis(out, -1, axis)
+
+
+def class_losses(x: Any, t: Any, axis: int, ignored: int) -> Any:
+    """-x at each target's class, number by number."""
+    rows, out = np.moveaxis(x, axis, -1), np.zeros(t.shape, x.dtype)
+    for place in np.ndindex(t.shape):
+        out[place] = 0 if t[place] == ignored else -rows[(*place, t[place])]
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------------ recurrent layers
+
+
+def sigmoid_reference(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def rnn_states(a: Any, h0: Any, u: Any, which: int, rectified: bool) -> Any:
+    """The states of all steps (which = 0) or the last one (1) by the formula, step by step."""
+    h, states = h0, []
+    for at in a:
+        h = np.maximum(at + h @ u.T, 0) if rectified else np.tanh(at + h @ u.T)
+        states.append(h)
+    return h if which else np.stack(states)
+
+
+def lstm_states(a: Any, h0: Any, c0: Any, u: Any, which: int) -> Any:
+    """h (which = 0) or c (1) of all steps."""
+    h, c, states = h0, c0, []
+    for at in a:
+        i, f, n, o = np.split(at + h @ u.T, 4, axis=-1)
+        c = sigmoid_reference(f) * c + sigmoid_reference(i) * np.tanh(n)
+        h = sigmoid_reference(o) * np.tanh(c)
+        states.append((h, c)[which])
+    return np.stack(states)
+
+
+def gru_states(a: Any, h0: Any, u: Any, b: Any, which: int) -> Any:
+    h, states = h0, []
+    for at in a:
+        (r, z, n), (s, x, m) = np.split(at, 3, axis=-1), np.split(h @ u.T + b, 3, axis=-1)
+        r, z = sigmoid_reference(r + s), sigmoid_reference(z + x)
+        n = np.tanh(n + r * m)
+        h = (1 - z) * n + z * h
+        states.append(h)
+    return h if which else np.stack(states)

@@ -4,7 +4,15 @@ from importlib import import_module
 from typing import Any
 
 from ..engine import modes as grad_mode
-from ..engine.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from ..engine.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from . import anomaly as anomaly_mode
 from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
@@ -43,8 +51,10 @@ __all__ = [
     "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

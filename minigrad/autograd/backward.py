@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
-from ..engine.record import history
+from ..engine.record import history, pick
 from ..engine.reverse import differentiate
-from ..errors import NoGradientError, NonScalarError, ShapeError, UnusedInputError
+from ..errors import AutogradError, NoGradientError, NonScalarError, ShapeError, UnusedInputError
 from ..functions import clone, zeros_like
-from ..nodes import Node
+from ..nodes import GradientEdge, Leaf, Node, Pick, reached_from
 from ..tensor import Tensor, wrap
 
 
@@ -37,25 +37,33 @@ def backward(
         if grad_tensors is not None:
             raise TypeError("backward: grad_variables is the old name of grad_tensors; give one of them.")
         grad_tensors = grad_variables
+    report: list[tuple[Tensor, Tensor]] = []
+    run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, report)
+    return report
+
+
+def run_backward(
+    tensors: Any, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, report: list[tuple[Tensor, Tensor]] | None
+) -> None:
+    """The same; the pairs go into `report`. None: nobody wants them, and no gradient is copied for them."""
     outputs = as_sequence(tensors, "tensors")
     roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), create_graph, "backward")
     targets: list[Node] | None = None
     if inputs is not None:
-        wanted = as_sequence(inputs, "inputs")
+        wanted = as_sequence(inputs, "inputs", roots)
         if not wanted:
-            raise ValueError("backward: `inputs` is empty; leave it out to reach all leaves.")
+            raise AutogradError("backward: `inputs` cannot be empty; leave it out to reach all leaves.")
         targets = [_target(x, i, "backward") for i, x in enumerate(wanted)]
-    report: list[tuple[Tensor, Tensor]] = []
     keep = create_graph if retain_graph is None else retain_graph
     check_leaves([out.array for out in outputs], roots, targets)
     captured = differentiate(roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, report=report)
     if inputs is not None:
-        for x, node in zip(as_sequence(inputs, "inputs"), targets or [], strict=True):
+        for x, node in zip(wanted, targets or [], strict=True):
             if node.parents and node in captured:  # not a leaf: the engine stores gradients of leaves only
                 own = clone(captured[node]) if create_graph else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
                 x._grad = own if x._grad is None else x._grad + own
-                report.append((x, captured[node]))
-    return report
+                if report is not None:
+                    report.append((x, captured[node]))
 
 
 def grad(
@@ -68,14 +76,23 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`, returned and not accumulated (unless only_inputs is False: then other leaves'
-    `.grad` grows as well).
+    `.grad` grows as well): a tuple, or where `inputs` is a dictionary one with the same keys.
 
+    Tensors may be replaced by GradientEdges.
     grad_outputs: a cotangent for each output; allow_unused: None instead of an error for an input that the outputs do not depend on;
     materialize_grads: zeros instead. Raises UnusedInputError, NoGradientError, NonScalarError, ShapeError, GraphFreedError, InPlaceError.
     """
-    outs, ins = as_sequence(outputs, "outputs"), as_sequence(inputs, "inputs")
+    if isinstance(inputs, dict):
+        tensors = tuple(_values(inputs, "inputs"))
+        options = (grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, grad(outputs, tensors, *options), strict=True))
+    outs = as_sequence(outputs, "outputs")
+    edges = {i for i, x in enumerate(inputs if isinstance(inputs, list | tuple) else [inputs]) if isinstance(x, GradientEdge)}
+    ins = as_sequence(inputs, "inputs", [x.node for x in outs if x.node is not None])
+    if not ins:
+        raise AutogradError("grad: `inputs` cannot be empty; name the tensors whose gradients you want.")
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: materialize_grads=True needs allow_unused to be True or left out.")
     if is_grads_batched:
@@ -95,6 +112,11 @@ def grad(
                 check_per_example(out.array, x.array, "grad", f"input {i}")
         if g is None:
             if materialize_grads:
+                if i in edges:
+                    raise AutogradError(
+                        f"grad: input {i} is a GradientEdge that was not used, and materialize_grads=True cannot make zeros for it, since "
+                        "it does not say on which device. Give the tensor itself, or take None with allow_unused=True."
+                    )
                 g = zeros_like(x)
             elif not allow_unused:
                 raise UnusedInputError(
@@ -136,23 +158,50 @@ def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tens
 
 def _with_other_leaves(roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool) -> dict[Node, Tensor]:
     """only_inputs=False: one pass for the inputs, one that adds to the other leaves' `.grad`."""
-    from ..nodes import Leaf, reached_from
-
     captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=True)
     others = [n for n in reached_from(list(roots)) if isinstance(n, Leaf) and n not in targets]
     differentiate(roots, seeds, targets=others, create_graph=create_graph, retain_graph=keep)
     return captured
 
 
-def as_sequence(value: Any, name: str) -> tuple[Tensor, ...]:
-    """One tensor or a sequence of tensors as a tuple. Raises TypeError naming the argument and position otherwise."""
-    items = (value,) if isinstance(value, Tensor) else tuple(value) if isinstance(value, list | tuple) else None
+def as_sequence(value: Any, name: str, roots: Sequence[Node] = ()) -> tuple[Tensor, ...]:
+    """One tensor, a sequence or the values of a dict as a tuple; a GradientEdge counts as a tensor.
+
+    roots: where the pass starts that shall reach such an edge.
+
+    Raises TypeError naming the argument and position otherwise.
+    """
+    single = isinstance(value, Tensor | GradientEdge)
+    if isinstance(value, Mapping):
+        value = _values(value, name)
+    items = (value,) if single else tuple(value) if isinstance(value, list | tuple) else None
     if items is None:
         items = tuple(value) if hasattr(value, "__iter__") else (value,)
     for i, x in enumerate(items):
-        if not isinstance(x, Tensor):
+        if not isinstance(x, Tensor | GradientEdge):
             raise TypeError(f"`{name}` must be a Tensor or a sequence of Tensors; element {i} is {type(x).__name__}.")
-    return items
+    return tuple(_at(x, roots) if isinstance(x, GradientEdge) else x for x in items)
+
+
+def _values(given: Mapping[Any, Any], name: str) -> list[Any]:
+    if type(given) is not dict:
+        raise TypeError(f"`{name}` must be a dict, a Tensor or a sequence of Tensors, got {type(given).__name__}.")
+    return list(given.values())
+
+
+def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
+    """A tensor in an edge's place: the leaf itself, else one of the right shape whose values nobody reads."""
+    node, number = edge.node, edge.output_nr
+    if isinstance(node, Leaf):
+        return node.variable  # type: ignore[no-any-return]
+    several = isinstance(node.shape, tuple) and any(not isinstance(n, int) for n in node.shape)
+    shape: Any = node.shape[number] if several else node.shape
+    dtype: Any = node.dtype[number] if several else node.dtype
+    stand_in = wrap(backend.zeros(shape, dtype, 0.0), node)
+    if several:
+        there = (n for n in reached_from(list(roots)) if isinstance(n, Pick) and n.parents[0] is node and n.index == number)
+        stand_in.node = edge.ownership_token or next(there, None) or pick(node, number, stand_in)
+    return stand_in
 
 
 def _cotangents(given: Any, count: int) -> list[Any]:

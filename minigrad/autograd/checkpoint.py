@@ -25,15 +25,16 @@ from typing import Any, NamedTuple
 
 from .. import observe
 from ..backend import is_immutable
+from ..engine.around import become
 from ..engine.modes import is_grad_enabled, state
 from ..engine.record import history
-from ..engine.reverse import pull_operation
 from ..errors import AutogradError, InPlaceError
 from ..func.tree import flatten
 from ..functions import random_state, set_random_state
 from ..nodes import Node, OpNode, Version, next_birth
 from ..observe import Event, watching
 from ..tensor import Tensor, memory_version, wrap
+from .saved_tensors import ElsewhereNode
 
 FIRST, AGAIN = "checkpoint", "checkpoint: computed again"
 """Names of the stretches that observers see: the function's first run, at whose end the saved values are gone, and each further one, at
@@ -55,16 +56,10 @@ class _Place(NamedTuple):
     number: int
 
 
-class CheckpointedNode(OpNode):
-    """The node of an operation inside a checkpoint. It differs from an OpNode in where its saved values come from.
-
-    An OpNode becomes one by changing its class, so that everything that refers to it (results, younger nodes, hooks) stays as it is. While
-    the values are away, `saved` is None and `versions` holds the place to ask for them; empty, it means that the graph was let go.
-    """
+class CheckpointedNode(ElsewhereNode):
+    """The node of an operation inside a checkpoint: the place of its saved values is a region, which computes them again."""
 
     __slots__ = ()
-
-    versions: Any
 
     def values(self) -> tuple[Any, ...]:
         """The saved values, computed again. Raises GraphFreedError, InPlaceError, CheckpointError."""
@@ -72,15 +67,6 @@ class CheckpointedNode(OpNode):
             return super().values()  # which says that the graph was freed
         place = self.versions[0]
         return place.region.values(place.number)  # type: ignore[no-any-return]
-
-    def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
-        """The operation's own pull, with the values in their place as long as it takes."""
-        place = self.versions
-        self.saved, self.versions = self.values(), ()
-        try:
-            return pull_operation(self, g, needed, live)
-        finally:
-            self.saved, self.versions = None, place
 
 
 @dataclass(frozen=True)
@@ -187,7 +173,7 @@ class _Region:
         self.outlines = [_outline(n) for n in nodes]
         self.nodes = [None] * len(nodes)
         for index, node in enumerate(nodes):
-            node.__class__ = CheckpointedNode
+            become(node, CheckpointedNode)
             node.saved, node.versions = None, (_Place(self, index),)  # type: ignore[assignment]
 
     def values(self, index: int) -> tuple[Any, ...]:

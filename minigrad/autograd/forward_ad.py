@@ -66,26 +66,35 @@ def current_level(level: int | None = None) -> int:
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
-    """`tensor` carrying `tangent` (same shape and dtype) at the innermost open level. Raises ShapeError where they do not fit."""
+    """`tensor` carrying `tangent` (same shape and dtype) at the innermost open level.
+
+    Raises ShapeError or AutogradError where they do not fit, ValueError for integers, AutogradError where no level is open.
+    """
     where = current_level(level)
     primal, tangent = as_tensor(tensor), as_tensor(tangent)
     if primal.shape != tangent.shape:
         raise ShapeError(f"make_dual: the tensor has shape {primal.shape}, the tangent {tangent.shape}; they must be equal.")
-    if primal.dtype.kind not in "fcV":
-        raise AutogradError(f"make_dual: a {primal.dtype} tensor has no tangents; use a floating or complex dtype.")
+    for what, given in (("tensor", primal), ("tangent", tangent)):
+        if given.dtype.kind not in "fcV":
+            raise ValueError(f"make_dual: the {what} must have a floating or complex dtype, got {given.dtype}: integers have no tangents.")
     if tangent.dtype != primal.dtype:
         raise AutogradError(f"make_dual: the tensor has dtype {primal.dtype}, the tangent {tangent.dtype}; they must be equal.")
+    if tangent.tangents and where in tangent.tangents:
+        raise AutogradError(
+            f"make_dual: the tangent carries a tangent at level {where} itself. Open a further level for the derivative of a derivative, "
+            "or give unpack_dual(tangent).primal."
+        )
     dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else alias(primal)
     dual.tangents = {**(dual.tangents or {}), where: tangent}
     return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor without the tangent of the innermost open level, and that tangent."""
-    where = current_level(level)
+    """The tensor without the tangent of the innermost open level, and that tangent: None where there is none, or no level is open."""
+    where = current_level(level) if state.levels or level is not None else None
     primal = alias(tensor)
     primal.node = history(tensor)  # this also brings a view's tangents up to date
     tangents = dict(tensor.tangents or {})
-    tangent = tangents.pop(where, None)
+    tangent = None if where is None else tangents.pop(where, None)
     primal.tangents = tangents or None
     return UnpackedDualTensor(primal, tangent)

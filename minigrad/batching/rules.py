@@ -47,7 +47,7 @@ value.run = run
 
 _NAMES = """
     abs sgn conj real imag angle complex clone identity cast move zeros_like ones_like eq ne lt le gt ge isnan isinf isfinite
-    logical_and logical_or logical_xor logical_not heaviside bitwise_and bitwise_or bitwise_xor bitwise_not
+    logical_and logical_or logical_xor logical_not heaviside bitwise_and bitwise_or bitwise_xor bitwise_not scale_shift
 """
 _POINTWISE = frozenset(_NAMES.split())
 """Element-wise by nature, though declared as linear, general or constant."""
@@ -252,7 +252,10 @@ RULES: dict[str, Rule] = {
     "overwrite": _overwritten,
     "softmax": _axes_shifted,
     "log_softmax": _axes_shifted,
+    "nll": _axes_shifted,
+    "nll_place": _axes_shifted,
     "standardize": _axes_shifted,
+    "standardize_push": _axes_shifted,
     "cumsum": _axes_shifted,
     "cumprod": _axes_shifted,
     "logcumsumexp": _axes_shifted,
@@ -271,6 +274,9 @@ RULES: dict[str, Rule] = {
     "triu": _as_it_is,
     "view_as_real": _as_it_is,
     "view_as_complex": _as_it_is,
+    "rnn": _as_it_is,
+    "lstm": _as_it_is,
+    "gru": _as_it_is,
     "affine": _layer,
     "convolve": _images,
     "convolve_input": _images,

@@ -23,11 +23,13 @@ class _State(threading.local):
     levels: tuple[int, ...] = ()
     batches: tuple[Any, ...] = ()
     walk: Any = None
+    needed: Any = None
+    multithreading = True
 
 
 state = _State()
 """This thread's switches; `state.recording` is what no_grad turns off, `state.batches` holds the axes of the vmaps that are running,
-`state.walk` the nodes of the reverse pass under way (None: there is none)."""
+`state.walk` the nodes of the reverse pass under way (None: there is none), `state.needed` those of them on a path to what is wanted."""
 _level_numbers = count(1)
 
 
@@ -201,6 +203,32 @@ class inference_mode(_GradMode):
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.mode = not mode
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was last told in this thread."""
+    return state.multithreading
+
+
+class set_multithreading_enabled:
+    """Whether a reverse pass may use several threads: takes effect when called; as a context manager or decorator it is undone at the end.
+
+    It exists for PyTorch programs. A reverse pass runs in the thread that called it, in either mode, so there is nothing to switch off.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self._before = bool(mode), state.multithreading
+        state.multithreading = self.mode
+
+    def __enter__(self) -> None:
+        state.multithreading = self.mode
+
+    def __exit__(self, *_: object) -> None:
+        state.multithreading = self._before
+
+    def __call__(self, function: F) -> F:
+        state.multithreading = self._before  # only the function's calls are affected
+        return decorated(function, lambda: set_multithreading_enabled(self.mode))
 
 
 @contextmanager

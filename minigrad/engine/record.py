@@ -143,7 +143,7 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
     if recording and prim.kind != "constant" and ((plain and "dtype" not in params) or is_differentiable(result.dtype)):
         out.node = _node(prim, args, arrays, nodes, mask, params, out)
     if prim.view:
-        _remember_view(prim, args[0], params, out)
+        remember_view(prim, args[0], params, out)
     if dual and prim.kind != "constant":
         out.tangents = forward.push_all(prim, args, params, out)
         if out.node is not None:
@@ -265,7 +265,11 @@ def _node(prim: Primitive, args: Any, arrays: list[Any], nodes: list[Node | None
         else:
             value = arrays[SHAPES - source].shape
         saved.append(value)
-    return OpNode(next_birth(), prim, params, tuple(nodes), plan, shape, dtype, tuple(saved), versions, unbroadcast)
+    node = OpNode()
+    node.born, node.parents, node.primitive, node.params, node.plan = next_birth(), tuple(nodes), prim, params, plan
+    node.shape, node.dtype, node.saved, node.versions, node.unbroadcast = shape, dtype, tuple(saved), versions, unbroadcast
+    node.hooks = node.retained = node.tangents = None
+    return node
 
 
 def _shapes_to_sum_to(nodes: list[Node | None], arrays: list[Any], shape: Shape) -> tuple[Shape | None, ...]:
@@ -310,7 +314,7 @@ def _keep_tangents(node: Node, args: tuple[Any, ...], out: Tensor) -> None:
 # ----------------------------------------------------------------------------------------------------------------------- views
 
 
-def _remember_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tensor) -> None:
+def remember_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tensor) -> None:
     """If the result shares memory with its source, share the version counter and remember the way from the base."""
     if is_immutable(source.array):  # a bare number has no memory to look into: give it some
         version = memory_version(source)

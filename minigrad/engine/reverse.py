@@ -17,13 +17,15 @@ from typing import Any
 
 from .. import backend, observe, primitive
 from ..backend import HostArray as ndarray
+from ..backend import float32, float64
 from ..errors import NotDifferentiableError, ShapeError
-from ..nodes import Leaf, Node, OpNode, Pick, reached_from
+from ..nodes import Leaf, Node, OpNode, Pick, youngest_first
 from ..observe import observers
 from ..tensor import Tensor, memory_version, wrap
 from .modes import state
 from .record import pick
 
+_tangents = attrgetter("tangents")
 _storing = threading.Lock()
 """Two threads may walk different graphs of the same parameters at once: sums into `.grad` take turns."""
 
@@ -45,11 +47,10 @@ def differentiate(
     pass itself. retain_graph: keep the saved values. report: gets a (tensor, gradient) pair for each stored gradient, in the order in
     which they become final.
     """
-    reached = reached_from(list(roots))
+    order, reached = youngest_first(roots)
     wanted = None if targets is None else set(targets)
-    order = sorted(reached, key=attrgetter("born"), reverse=True)
     needed = reached if wanted is None else _leading_to(wanted, order)
-    live = create_graph or any(s.tangents for s in seeds) or any(n.tangents is not None for n in order)
+    live = create_graph or any(s.tangents for s in seeds) or any(map(_tangents, order))
     cotangents: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose cotangent is a buffer of our own, which may be added to in place
     captured: dict[Node, Tensor] = {}
@@ -58,7 +59,8 @@ def differentiate(
             g = seed if live else seed.array
             cotangents[root] = cotangents[root] + g if root in cotangents else g
     before, state.recording = state.recording, create_graph
-    around, state.walk = state.walk, order
+    around = state.walk, state.needed
+    state.walk, state.needed = order, needed
     try:
         with backend.quiet():
             node: Any
@@ -73,6 +75,8 @@ def differentiate(
                     owned.discard(node)
                     captured[node] = g if isinstance(g, Tensor) else wrap(backend.normal(g))
                     if not any(parent in needed for parent in node.parents) and type(node) is not Leaf:
+                        if accumulate and node.has_hooks:  # its rule is not needed, but they are about the gradient being stored
+                            _pull_function(node, g, needed, live)
                         continue
                 if type(node) is Leaf:
                     if accumulate and node.stores_grad:  # a needed leaf is a wanted one: it has no parents that could be
@@ -80,6 +84,11 @@ def differentiate(
                     continue
                 if type(node) is Pick:
                     _fill_slot(node, g, cotangents)
+                    continue
+                if not live and not observers and type(node) is OpNode and (node.dtype is float32 or node.dtype is float64):
+                    _pull_plainly(node, g, needed, cotangents, owned)
+                    if not retain_graph and node.plan.keeps_values:
+                        node.saved, node.versions = None, ()
                     continue
                 pull = _pull_watched if observers else pull_operation if type(node) is OpNode else _pull_function
                 parts = pull(node, g, needed, live)
@@ -90,15 +99,22 @@ def differentiate(
                         cotangents[parent] = c
                         if type(c) is ndarray and c is not g and c.base is None and type(node) is OpNode and node.primitive.outputs == 1:
                             owned.add(parent)
-                    elif parent in owned and type(c) is ndarray:  # later ones are added into a buffer of our own
-                        cotangents[parent] += c
                     else:
-                        total = cotangents[parent] = cotangents[parent] + c
-                        if type(total) is ndarray:
-                            owned.add(parent)
+                        _accumulate(cotangents, owned, parent, c)
     finally:
-        state.recording, state.walk = before, around
+        state.recording = before
+        state.walk, state.needed = around
     return captured
+
+
+def _accumulate(cotangents: dict[Node, Any], owned: set[Node], parent: Node, c: Any) -> None:
+    """A further contribution to a value that was used several times."""
+    if parent in owned and type(c) is ndarray:  # into a buffer of our own
+        cotangents[parent] += c
+        return
+    total = cotangents[parent] = cotangents[parent] + c
+    if type(total) is ndarray:
+        owned.add(parent)
 
 
 def _fill_slot(node: Pick, g: Any, cotangents: dict[Node, Any]) -> None:
@@ -121,7 +137,7 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
 def _pull_watched(node: Any, g: Any, needed: set[Node], live: bool) -> list[tuple[Node, Any]]:
     """One operation's contributions to its parents, seen by observers as the event "backward"."""
     pull = pull_operation if type(node) is OpNode else _pull_function
-    what, params = node.primitive, node.params if type(node) is OpNode else {}
+    what, params = node.primitive, node.params if isinstance(node, OpNode) else {}
     parts: list[tuple[Node, Any]] = observe.run("backward", what, (g,), params, lambda *_: pull(node, g, needed, live), node)
     return parts
 
@@ -133,7 +149,7 @@ def _pull_function(node: Any, g: Any, needed: Any, live: bool) -> list[tuple[Nod
 
 def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
     """The vector-Jacobian products of one operation: (parent, contribution) for each parent in `needed`."""
-    prim, positions, unbroadcast = node.primitive, node.plan.positions, node.unbroadcast
+    prim, unbroadcast = node.primitive, node.unbroadcast
     values = node.saved if node.saved is not None and not node.versions else node.values()
     if live:
         values = _as_tensors(node, values)
@@ -143,40 +159,81 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
     elif node.dtype.kind == "c" and not prim.conjugates:
         flip = True  # rules are holomorphic derivatives: the gradient is conj(rule(conj(g)))
         g = primitive.registry["conj"](g)
-    rules = prim.pulls
     parts: list[tuple[Node, Any]] = []
-    for index, parent in enumerate(node.parents):
-        if parent is None or parent not in needed:
+    for index, number, where in node.plan.pulls:
+        parent: Any = node.parents[index]
+        if parent not in needed:
             continue
-        rule = rules[0] if prim.variadic else rules[index]
-        if rule is None:
+        rule: Any = prim.pulls[number]
+        c = rule.function(g, *[values[k] for k in where], **_named(node, rule.keywords, index))
+        if c is not None and unbroadcast is not None and unbroadcast[index] is not None:
+            c = primitive.registry["sum_to"](c, shape=unbroadcast[index])
+        if c is not None and flip:
+            c = primitive.registry["conj"](c)
+        if c is None or c.dtype is not parent.dtype or c.shape != parent.shape:
+            c = _fitting(node, index, parent, c)
+        parts.append((parent, c))
+    return parts
+
+
+def _pull_plainly(node: OpNode, g: Any, needed: set[Node], cotangents: dict[Node, Any], owned: set[Node]) -> None:
+    """What `pull_operation` and the loop around it do, for the usual node: one real result, arrays, nobody watching.
+
+    A small operation costs less than looking at all that might be otherwise, so here nothing is asked twice.
+    """
+    values = node.saved
+    if values is None:
+        values = node.values()
+    for _, version, number in node.versions:
+        if version.count != number:
+            node.values()  # raises
+    parents: Any = node.parents
+    rules: Any = node.primitive.pulls
+    unbroadcast = node.unbroadcast
+    for index, number, where in node.plan.pulls:
+        parent = parents[index]
+        if parent not in needed:
             continue
-        where = positions[index]
+        rule = rules[number]
         if rule.keywords:
-            params = node.params
-            named = {k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
-            c = rule.function(g, *[values[k] for k in where], **named)
+            c = rule.function(g, *[values[k] for k in where], **_named(node, rule.keywords, index))
         elif not where:  # most rules ask for nothing, or for one value
             c = rule.function(g)
         elif len(where) == 1:
             c = rule.function(g, values[where[0]])
         else:
             c = rule.function(g, *[values[k] for k in where])
-        if c is None:
-            raise NotDifferentiableError(f"the pull rule of {prim.name} for input {index} returned None; it must return the contribution.")
         if unbroadcast is not None and unbroadcast[index] is not None:
             c = primitive.registry["sum_to"](c, shape=unbroadcast[index])
-        if flip:
-            c = primitive.registry["conj"](c)
-        if c.dtype is not parent.dtype and c.dtype != parent.dtype:
-            c = primitive.registry["cast"](c, dtype=parent.dtype)
-        if c.shape != parent.shape:
-            raise ShapeError(
-                f"the pull rule of {prim.name} returned a contribution of shape {tuple(c.shape)} for input {index}, whose shape is "
-                f"{tuple(parent.shape)}; they must be equal."
-            )
-        parts.append((parent, c))
-    return parts
+        if c is None or c.dtype is not parent.dtype or c.shape != parent.shape:
+            c = _fitting(node, index, parent, c)
+        if parent not in cotangents:  # the first contribution is kept as it is
+            cotangents[parent] = c
+            if type(c) is ndarray and c is not g and c.base is None:
+                owned.add(parent)
+        else:
+            _accumulate(cotangents, owned, parent, c)
+
+
+def _named(node: OpNode, keywords: tuple[str, ...], index: int) -> dict[str, Any]:
+    """The parameters of the operation that a rule asks for; `index` is the input's position."""
+    params = node.params
+    return {k: params.get(k, index) for k in keywords if k in params or k == "index"}
+
+
+def _fitting(node: OpNode, index: int, parent: Node, c: Any) -> Any:
+    """A contribution in the dtype of the input it belongs to. Raises where a rule returned none, or one of another shape."""
+    name = node.primitive.name
+    if c is None:
+        raise NotDifferentiableError(f"the pull rule of {name} for input {index} returned None; it must return the contribution.")
+    if c.dtype != parent.dtype:
+        c = primitive.registry["cast"](c, dtype=parent.dtype)
+    if c.shape != parent.shape:
+        raise ShapeError(
+            f"the pull rule of {name} returned a contribution of shape {tuple(c.shape)} for input {index}, whose shape is "
+            f"{tuple(parent.shape)}; they must be equal."
+        )
+    return c
 
 
 def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -207,7 +264,7 @@ def _output_tensor(node: OpNode, value: Any, position: int) -> Any:
 
 def _attached(value: Any, parent: Node | None, tangents: Any, node: OpNode, position: int) -> Tensor:
     out = wrap(value, parent, tangents)
-    for where, version, _ in node.versions:
+    for where, version, _ in node.versions if node.saved is not None else ():  # values that were elsewhere are nobody's memory
         if where == position:
             out.version = version
     return out
@@ -263,17 +320,21 @@ def _store(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: list[tup
     tensor = leaf.variable
     if tensor.node is None:
         return  # requires_grad was switched off since
+    if leaf.after is not None:
+        from .around import before_leaf
+
+        g, owned = before_leaf(leaf, tensor, g), False
     with _storing:
-        if isinstance(g, Tensor) and (create_graph or g.tangents):
+        if type(g) is not ndarray and isinstance(g, Tensor) and (create_graph or g.tangents):
             g = primitive.registry["clone"](g)
             tensor._grad = g if tensor._grad is None else tensor._grad + g
             reported = g
         else:
-            array = backend.normal(g.array if isinstance(g, Tensor) else g)
+            array = g if type(g) is ndarray and g.ndim else backend.normal(g.array if isinstance(g, Tensor) else g)
             if report is not None:
                 reported = wrap(backend.copy_with_strides_of(array, tensor.array))
             if tensor._grad is None:
-                keep = owned and not isinstance(g, Tensor) and backend.has_strides_of(array, tensor.array)
+                keep = owned and backend.has_strides_of(array, tensor.array)
                 tensor._grad = wrap(array if keep else backend.copy_with_strides_of(array, tensor.array))
             elif backend.is_immutable(tensor._grad.array):
                 tensor._grad.array = tensor._grad.array + array
@@ -283,5 +344,7 @@ def _store(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: list[tup
                 version.count += 1
     if report is not None:
         report.append((tensor, reported))
-    for hook in list((leaf.after or {}).values()):
-        hook(tensor)
+    if leaf.after is not None:
+        from .around import after_leaf
+
+        after_leaf(leaf, tensor, g)

@@ -160,8 +160,8 @@ POINTWISE = _names(
 """Element by element by nature, though declared as linear, general or constant."""
 LIKE_FIRST = _names(
     """
-    flip roll cumsum cumprod logcumsumexp recurrence tril triu softmax log_softmax standardize inv cholesky argsort index_put scatter_view
-    overwrite
+    flip roll cumsum cumprod logcumsumexp recurrence tril triu softmax log_softmax standardize standardize_push inv cholesky argsort
+    index_put scatter_view overwrite
     """
 )
 """The result has the shape of the first operand."""
@@ -226,7 +226,7 @@ SHAPES: dict[str, Callable[[Sequence[Shape], dict[str, Any]], Shape | None]] = {
     "matmul": _matmul,
     "affine": lambda s, _: (*s[0][:-1], s[1][0]) if s[0] and len(s[1]) == 2 and s[0][-1] == s[1][1] and s[2] == s[1][:1] else None,
     **dict.fromkeys(("sum", "mean", "amax", "amin", "prod", "logsumexp", "all", "any"), _reduced),
-    **dict.fromkeys(("flip", "softmax", "log_softmax", "standardize", "cumsum", "tril", "triu"), lambda s, _: s[0]),
+    **dict.fromkeys(("flip", "softmax", "log_softmax", "standardize", "standardize_push", "cumsum", "tril", "triu"), lambda s, _: s[0]),
     "permute": lambda s, params: tuple(s[0][i] for i in params["axes"]),
     "sum_to": lambda _, params: tuple(params["shape"]),
     "unwindow": lambda _, params: tuple(params["shape"]),

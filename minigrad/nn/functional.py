@@ -383,9 +383,10 @@ def _dropped(x: Tensor, p: float, training: bool, part: Callable[[Tensor], Tenso
 
 def _scaled(y: Tensor, weight: Any, bias: Any, shape: Sequence[int] | None = None) -> Tensor:
     """y · weight + bias, both reshaped first if a shape is given."""
-    if weight is not None:
-        y = y * (as_tensor(weight) if shape is None else as_tensor(weight).reshape(*shape))
-    return y if bias is None else y + (as_tensor(bias) if shape is None else as_tensor(bias).reshape(*shape))
+    w, b = (v if v is None else as_tensor(v) if shape is None else as_tensor(v).reshape(*shape) for v in (weight, bias))
+    if w is not None and b is not None:
+        return network.scale_shift(y, w, b)
+    return y * w if w is not None else y + b if b is not None else y
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -1267,12 +1268,13 @@ def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -1
     IndexError for other classes.
     """
     x, t = as_tensor(input), as_tensor(target)
-    picked, weights = _picked_classes(x, t, weight, ignore_index, "nll_loss")
-    return _weighted(-picked * weights, weights, reduction, "nll_loss")
+    loss, weights = _class_losses(x, t, weight, ignore_index, "nll_loss")
+    return _weighted(loss, weights, reduction, "nll_loss")
 
 
-def _picked_classes(x: Tensor, t: Tensor, weight: Any, ignore_index: int, function: str) -> tuple[Tensor, Tensor]:
-    """x at each target's class (0 where ignored), and the weight of each target (0 where ignored), in the target's shape."""
+def _class_losses(x: Tensor, t: Tensor, weight: Any, ignore_index: int, function: str) -> tuple[Tensor, Tensor]:
+    """Minus x at each target's class times its weight, and the weights (True and False where none are given), in the target's shape. What
+    is ignored is 0 in both."""
     axis = 1 if x.ndim > 1 else 0
     if x.ndim == 0 or t.shape != x.shape[:axis] + x.shape[axis + 1 :]:
         raise ShapeError(f"{function}: target of shape {t.shape} does not fit input of shape {x.shape} with classes in dimension {axis}.")
@@ -1282,18 +1284,19 @@ def _picked_classes(x: Tensor, t: Tensor, weight: Any, ignore_index: int, functi
         )
     classes = x.shape[axis]
     counts = t != ignore_index
-    index = where(counts, t, 0)
-    _check_range(index, classes, function, "class")
-    rows = functions.movedim(x, axis, -1).reshape(-1, classes)
-    picked = rows[arange(rows.shape[0], device=x.device), index.reshape(-1)].reshape(t.shape)
-    weights = functions.ones_like(picked) if weight is None else as_tensor(weight)[index]
-    if weight is not None and as_tensor(weight).shape != (classes,):
+    if isinstance(t.array, backend.HostArray) and t.numel() and not 0 <= t.array.min() <= t.array.max() < classes:
+        _check_range(where(counts, t, 0), classes, function, "class")
+    loss = network.nll(x, t, axis=axis, ignored=ignore_index)
+    if weight is None:
+        return loss, counts
+    if as_tensor(weight).shape != (classes,):
         raise ShapeError(f"{function}: weight must have one number for each of {classes} classes, got shape {as_tensor(weight).shape}.")
-    return where(counts, picked, 0.0), where(counts, weights, 0.0)
+    weights = where(counts, as_tensor(weight)[where(counts, t, 0)], 0.0)
+    return loss * weights, weights
 
 
 def _weighted(loss: Tensor, weights: Tensor, reduction: str, function: str) -> Tensor:
-    return loss.sum() / weights.sum() if reduction == "mean" else _reduce(loss, reduction, function)
+    return loss.sum() / weights.sum().to(loss.dtype) if reduction == "mean" else _reduce(loss, reduction, function)
 
 
 def cross_entropy(
@@ -1320,8 +1323,7 @@ def cross_entropy(
             t = t * (1 - label_smoothing) + label_smoothing / classes
         loss = -(logs * t if by_class is None else logs * t * by_class).sum(axis)
         return loss.sum() / max(1, math.prod(x.shape) // classes) if reduction == "mean" else _reduce(loss, reduction, "cross_entropy")
-    picked, weights = _picked_classes(logs, t, weight, ignore_index, "cross_entropy")
-    loss = -picked * weights
+    loss, weights = _class_losses(logs, t, weight, ignore_index, "cross_entropy")
     if label_smoothing:
         spread = -(logs if by_class is None else logs * by_class).sum(axis)
         loss = (1 - label_smoothing) * loss + label_smoothing / classes * where(t != ignore_index, spread, 0.0)

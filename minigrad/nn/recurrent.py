@@ -5,7 +5,8 @@ PyTorch's.
     LSTM   i, f, g, o = the quarters of W x + b + U h + c;   c ← σ(f) c + σ(i) tanh(g);   h ← σ(o) tanh(c)
     GRU    r, z, n = the thirds; r = σ(·), z = σ(·);   n = tanh(W x + b + r (U h + c));   h ← (1 − z) n + z h
 
-The part W x + b does not depend on the state, so it is computed for all steps at once.
+The part W x + b does not depend on the state, so it is computed for all steps at once. What depends on it is one operation over the whole
+sequence (ops/recurrent.py); a cell is one step in elementary operations, which is the same mathematics.
 """
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
@@ -18,7 +19,8 @@ from typing import Any
 
 from .. import functions
 from ..errors import ShapeError
-from ..functions import cat, sigmoid, stack, tanh
+from ..functions import cat, flip, sigmoid, stack, tanh
+from ..ops import recurrent
 from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
@@ -31,6 +33,11 @@ State = tuple[Tensor, ...]
 def _parts(x: Tensor, count: int) -> list[Tensor]:
     size = x.shape[-1] // count
     return [x[..., i * size : (i + 1) * size] for i in range(count)]
+
+
+def _sum(b: Tensor | None, c: Tensor | None) -> Tensor | None:
+    """Both biases as one: they are added to the same gates."""
+    return b + c if b is not None and c is not None else None
 
 
 def _rnn_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None, activation: Callable[[Any], Tensor] = tanh) -> State:
@@ -96,8 +103,8 @@ class _Recurrent(Module):
         """What the names of a layer's parameters end in, for each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"] if self.bidirectional else [f"_l{layer}"]
 
-    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
-        """One step along the sequence."""
+    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+        """The outputs of all steps (L, N, hidden_size), and the last state."""
         raise NotImplementedError
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
@@ -150,17 +157,23 @@ class _Recurrent(Module):
         """One layer in one direction."""
         w, u = getattr(self, "weight_ih" + end), getattr(self, "weight_hh" + end)
         b, c = (getattr(self, "bias_ih" + end), getattr(self, "bias_hh" + end)) if self.has_bias else (None, None)
-        from_inputs = F.linear(x, w, b)
-        outputs: list[Tensor] = []
-        steps = range(x.shape[0])
-        for t in reversed(steps) if backwards else steps:
-            state = self.step(from_inputs[t], state, u, c)
-            if self.proj_size:
-                state = (F.linear(state[0], getattr(self, "weight_hr" + end)), *state[1:])
-            outputs.append(state[0])
-        if not outputs:
+        if not x.shape[0]:
             raise ShapeError(f"{type(self).__name__}: the sequence is empty (shape {x.shape}).")
-        return stack(outputs[::-1] if backwards else outputs), state
+        x = flip(x, 0) if backwards else x
+        if self.proj_size:
+            outputs, last = self._projected(F.linear(x, w, b), state, u, c, getattr(self, "weight_hr" + end))
+        else:
+            outputs, last = self.sequence(x, state, w, u, b, c)
+        return flip(outputs, 0) if backwards else outputs, last
+
+    def _projected(self, from_inputs: Tensor, state: State, u: Tensor, c: Tensor | None, further: Tensor) -> tuple[Tensor, State]:
+        """An LSTM whose h goes through a further matrix: step by step."""
+        outputs: list[Tensor] = []
+        for t in range(from_inputs.shape[0]):
+            h, cell = _lstm_step(from_inputs[t], state, u, c)
+            state = (F.linear(h, further), cell)
+            outputs.append(state[0])
+        return stack(outputs), state
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -177,8 +190,9 @@ class RNN(_Recurrent):
         self.nonlinearity = nonlinearity
         super().__init__(*args, **kwargs)
 
-    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
-        return _rnn_step(from_input, state, u, c, tanh if self.nonlinearity == "tanh" else functions.relu)
+    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+        states, last = recurrent.rnn(F.linear(x, w, _sum(b, c)), *state, u, rectified=self.nonlinearity == "relu")
+        return states, (last,)
 
 
 class LSTM(_Recurrent):
@@ -195,8 +209,9 @@ class LSTM(_Recurrent):
         self.proj_size = proj_size
         super().__init__(input_size, hidden_size, *args, **kwargs)
 
-    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
-        return _lstm_step(from_input, state, u, c)
+    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+        h, cells = recurrent.lstm(F.linear(x, w, _sum(b, c)), *state, u)
+        return h, (h[-1], cells[-1])
 
 
 class GRU(_Recurrent):
@@ -204,8 +219,10 @@ class GRU(_Recurrent):
 
     gates = 3
 
-    def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
-        return _gru_step(from_input, state, u, c)
+    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+        inside = functions.zeros(u.shape[0], dtype=u.dtype, device=u.device) if c is None else c
+        states, last = recurrent.gru(F.linear(x, w, b), *state, u, inside)
+        return states, (last,)
 
 
 class _Cell(Module):

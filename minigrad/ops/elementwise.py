@@ -16,8 +16,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, erf_function, silently
+from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, silently
 from ..primitive import constant, elementwise, linear, primitive
+from .error_function import error_function
 from .shape import sum_to
 
 # ------------------------------------------------------------------------------------------------- the four operations of arithmetic
@@ -156,9 +157,7 @@ acosh = elementwise(
     "acosh", lambda xp, x: silently.run(xp.arccosh, x), lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), promote="float", symbol="arcosh"
 )
 atanh = elementwise("atanh", lambda xp, x: silently.run(xp.arctanh, x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh")
-erf = elementwise(
-    "erf", lambda xp, x: erf_function(xp)(x), lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True
-)
+erf = elementwise("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True)
 
 
 def _over_square_sum(part: Any, a: Any, b: Any) -> Any:

@@ -9,15 +9,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import silently
+from ..backend import HostArray, silently
 from ..primitive import bilinear
 from .shape import broadcast_to, permute, reshape, sum_to
 
 
 def swapped(x: Any) -> Any:
     """The last two axes exchanged."""
+    if type(x) is HostArray:  # in a derivative rule: no operation is needed to look at an array in another order
+        return x.swapaxes(-1, -2)
     axes = tuple(range(x.ndim))
     return permute(x, axes=(*axes[:-2], axes[-1], axes[-2]))
+
+
+def _fitted(c: Any, shape: Any) -> Any:
+    """A contribution summed over the batch axes along which the operand was broadcast, if there are any."""
+    return c if c.shape == shape else sum_to(c, shape=tuple(shape))
 
 
 def _left(g: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
@@ -25,10 +32,12 @@ def _left(g: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
         if len(a_shape) == 1:
             return g * b
         return sum_to(reshape(g, shape=(*g.shape, 1)) * b, shape=tuple(a_shape))
+    if len(a_shape) == 1 and b.ndim == 2:
+        return matmul(g, swapped(b))
     if len(a_shape) == 1:
         product = matmul(reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1])), swapped(b))
         return sum_to(reshape(product, shape=(*product.shape[:-2], product.shape[-1])), shape=tuple(a_shape))
-    return sum_to(matmul(g, swapped(b)), shape=tuple(a_shape))
+    return _fitted(matmul(g, swapped(b)), a_shape)
 
 
 def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
@@ -36,6 +45,8 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
         if len(b_shape) == 1:
             return g * a
         return sum_to(reshape(a, shape=(a.shape[0], 1)) * reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1])), shape=tuple(b_shape))
+    if len(b_shape) == 1 and a.ndim == 2:
+        return matmul(swapped(a), g)
     if len(b_shape) == 1:
         product = matmul(swapped(a), reshape(g, shape=(*g.shape, 1)))
         return sum_to(reshape(product, shape=tuple(product.shape[:-1])), shape=tuple(b_shape))
@@ -43,13 +54,16 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
         count = math.prod(g.shape[:-1])  # one large product instead of a batch and a sum
         rows = reshape(broadcast_to(a, shape=(*g.shape[:-1], a.shape[-1])), shape=(count, a.shape[-1]))
         return matmul(swapped(rows), reshape(g, shape=(count, g.shape[-1])))
-    return sum_to(matmul(swapped(a), g), shape=tuple(b_shape))
+    return _fitted(matmul(swapped(a), g), b_shape)
 
 
 def _matmul(xp: Any, a: Any, b: Any) -> Any:
-    return (
-        silently.run(a.dot, b) if a.ndim == 2 == b.ndim else silently.run(xp.matmul, a, b)
-    )  # the same product; dot takes half the time to start
+    if a.ndim == 2 == b.ndim or (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2):
+        return silently.run(a.dot, b)  # the same product; dot takes half the time to start
+    if a.ndim > 2 == b.ndim:  # one matrix for a whole batch: one large product is faster than many small ones
+        rows = a.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
+        return silently.run(rows.dot, b).reshape((*a.shape[:-1], b.shape[-1]))
+    return silently.run(xp.matmul, a, b)
 
 
 matmul = bilinear("matmul", _matmul, _left, _right, symbol="@")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, silently
+from ..backend import FAST_DTYPES, HOST_PAYLOADS, host, silently, stretched
 from ..primitive import constant, linear, primitive
-from .shape import broadcast_to, column_sums, is_short, reshape, slice_sums
+from .shape import broadcast_to, column_sums, has_rows, is_short, reshape, row_sums, slice_sums
 
 Axes = tuple[int, ...]
 
@@ -19,16 +19,22 @@ def kept_shape(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
 
 def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
     """A reduced cotangent copied back along the reduced axes."""
+    if type(g) in HOST_PAYLOADS:  # in a derivative rule: no operation is needed to look at an array in another shape
+        return stretched(host, g.reshape(kept_shape(x_shape, axes)) if g.ndim else g, x_shape)
     return broadcast_to(reshape(g, shape=kept_shape(x_shape, axes)), shape=tuple(x_shape))
 
 
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Sum over axes."""
-    if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES:
-        total = column_sums(xp, x)
-        return total.reshape(1, -1) if keepdims else total
-    if is_short(x, axes):
-        return silently.run(slice_sums, x, axes[0], keepdims)
+    if x.ndim > 1 and len(axes) == 1:
+        if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES:
+            total = column_sums(xp, x)
+            return total.reshape(1, -1) if keepdims else total
+        if is_short(x, axes):
+            return silently.run(slice_sums, x, axes[0], keepdims)
+        if has_rows(x, axes):
+            total = row_sums(xp, x)
+            return total.reshape((*x.shape[:-1], 1)) if keepdims else total
     return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
 
 

@@ -423,7 +423,7 @@ class Recorder:
             wanted[self._captured_name(number, wanted)] = tensor
         if not wanted:
             raise NoGradientError("trace(…, backward=True): nothing requires grad. Say so of an example (requires_grad=True).")
-        return dict(zip(wanted, _gradients(result, list(wanted.values()), materialize_grads=True), strict=True))  # type: ignore[arg-type]
+        return dict(zip(wanted, _gradients(result, list(wanted.values()), materialize_grads=True), strict=True))
 
     def _captured_name(self, number: int, taken: Any) -> str:
         if number not in self.names:

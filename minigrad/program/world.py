@@ -281,7 +281,7 @@ class _Slots:
 
 def _hooks(node: Any) -> bool:
     """Whether somebody waits for this leaf's gradient."""
-    return node is not None and bool(node.hooks or getattr(node, "after", None))
+    return node is not None and bool(node.hooks or getattr(node, "awaited", False))
 
 
 def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:

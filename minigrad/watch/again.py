@@ -4,7 +4,8 @@ After reading this file you know what checkpointing looks like from outside. At 
 that its operations had kept are let go: a step "free" that names them all. When the reverse pass first needs one of them the function runs
 again: each operation is a step "primal" about the node that it was the first time, which keeps its values from then on ("keep"), until the
 rule that needs them has read them ("free" on that contribution). What a checkpoint holds to begin from again ("holds") lives as long as the
-engine's region does; the step after which that is gone says so ("drops").
+engine's region does; the step after which that is gone says so ("drops"), be it that the reverse pass is done with it, or that the result
+was thrown away.
 
 The second run is the engine's own; the operations of both runs are told apart by their order, which a checkpoint demands to be the same.
 """
@@ -25,7 +26,8 @@ class Checkpoints:
     """The regions of one Trace that are computed again.
 
     Args:
-        nodes: the Trace's list of nodes, which grows; by_id: the same by id. place_of: the engine's node for an operation's name, or None.
+        nodes: the Trace's list of nodes, which grows; by_id: the same by id. place_of: the engine's node for an operation's name, or None
+            where that is gone.
         computed: writes a step for a node that is computed again; takes its name, the result and whether it keeps values again.
         let_go: writes a step for nodes that let their values go as a region ends; takes their names, all the region's names, the arguments
             that the region holds instead, and names of tensors that only the second run knows; returns the names that are held.
@@ -70,7 +72,8 @@ class Checkpoints:
             names = seen if reversing else [n["id"] for n in self._nodes[start:] if "op" in n]
             self._regions[about] = names
             gone = [n for n in names if n not in self.away or n in self.back]
-            gone = [n for n in gone if self._keeps(n) and (reversing or self._place_of(n).saved is None)]
+            place_of = self._place_of
+            gone = [n for n in gone if self._keeps(n) and (reversing or (place := place_of(n)) is None or place.saved is None)]
             if names and about.nodes:
                 self.away.update(gone)
                 self.back.difference_update(gone)
@@ -115,6 +118,7 @@ class Checkpoints:
     def values(self, node: Any) -> Iterator[None]:
         """The values of a node that a second run has brought back are in their place inside, without a third run."""
         found: Any = node.versions[0] if isinstance(node, OpNode) and node.saved is None and node.versions else None
+        found = found if _is_place(found) else None  # it may also be hooks of the user's that hold the values
         while _is_place(found):  # a checkpoint inside another one: the inner region's second run holds the values
             found = self._values.get(found.region, {}).pop(found.number, None)
         if found is None:

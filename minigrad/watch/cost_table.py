@@ -78,6 +78,7 @@ _row(_each(mul=1), "mul", "div", "reciprocal", "square")
 _row(_each(other=1), "neg", "conj", "abs", "sgn", "sign", "floor", "ceil", "trunc", "round", "relu", "maximum", "minimum", "clamp", "where")
 _row(_each(other=1), "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc", "angle", "heaviside")
 _row(_each(other=1), "lgamma", "digamma", "polygamma", "erfinv", "signbit", "nextafter", "gcd", "lcm", "left_shift", "right_shift")
+_row(_each(other=1), "bessel_j", "bessel_y", "bessel_i", "bessel_k", "airy_ai", "erfcx", "zeta", "igamma", "igammac", "exponent")
 _row(_each(other=1), "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow_tensor")
 _row(_each(other=1), "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")
 _row(_each(other=1), *(f"logical_{op}" for op in ("and", "or", "xor", "not")), *(f"bitwise_{op}" for op in ("and", "or", "xor", "not")))
@@ -105,7 +106,7 @@ _row(_power, "pow")
 _row(_each(), "identity", "clone", "cast", "move", "overwrite", "zeros_like", "ones_like", "real", "imag", "complex")
 _row(_each(), "view_as_real", "view_as_complex", "reshape", "permute", "broadcast_to", "flip", "roll", "pad_axis", "cat", "tril", "triu")
 _row(_each(), "diagonal", "undiagonal", "window", "unwindow", "getitem", "scatter_view", "argwhere", "batch_enter", "batch_leave")
-_row(_each(), "batch_share")
+_row(_each(), "batch_share", "row_order")
 _row(lambda ins, outs, params: (0, _n(ins[0]), 0), "ungather", "bincount")
 _row(lambda ins, outs, params: (0, _n(ins[1]) if params.get("accumulate") else 0, 0), "index_put")
 _row(lambda ins, outs, params: (0, 0, _n(ins[1])), "scatter_extreme")
@@ -158,6 +159,17 @@ def _standardize(ins: Sequence[Shape], outs: Sequence[Shape], params: dict[str, 
     return 2 * n + 3 * rows, n + 2 * (n - rows) + rows, rows  # squares and scaling; centring and two sums; roots
 
 
+_row(_each(other=1), "nll")
+_row(lambda ins, outs, params: (0, 0, _n(ins[0])), "nll_place")
+
+
+def _standardize_push(ins: Sequence[Shape], outs: Sequence[Shape], params: dict[str, Any]) -> tuple[int, int, int]:
+    n, rows = _n(ins[0]), _along(ins[0], params["axes"])
+    return 4 * n + 7 * rows, 3 * n + 4 * (n - rows) + rows, 2 * rows  # two products, two scalings; four sums; roots and a sign
+
+
+_row(_standardize_push, "standardize_push")
+_row(_each(mul=1, add=1), "scale_shift")
 _row(_softmax, "softmax")
 _row(_log_softmax, "log_softmax")
 _row(_standardize, "standardize")
@@ -186,6 +198,22 @@ _row(_affine, "affine")
 _row(lambda ins, outs, params: _sums_of(_n(outs[0]), _n(ins[1][1:])), "convolve")
 _row(_scattered, "convolve_input")
 _row(lambda ins, outs, params: _sums_of(_n(outs[0]), ins[1][0] * _n(ins[1][2:])), "convolve_weight")
+
+
+def _gated(gates: int, mul: int, add: int, other: int) -> Formula:
+    """So many products of the state with a matrix, and so much for each element of the states of all steps."""
+
+    def formula(ins: Sequence[Shape], outs: Sequence[Shape], params: dict[str, Any]) -> tuple[int, int, int]:
+        n, width = _n(outs[0]), outs[0][-1]
+        products, sums, _ = _sums_of(gates * n, width)
+        return products + mul * n, sums + add * n, other * n
+
+    return formula
+
+
+_row(_gated(1, 0, 1, 1), "rnn")  # the sum with a; tanh or relu
+_row(_gated(4, 6, 8, 5), "lstm")  # three sigmoids, two tanh; three products of states with gates; four sums with a, one of two parts of c
+_row(_gated(3, 4, 10, 3), "gru")  # two sigmoids, a tanh; two products; six sums for the gates, a difference and a sum for the state
 _row(lambda ins, outs, params: (0, 0, _n(outs[0]) * (params["size"] - 1)), "window_max")
 _row(lambda ins, outs, params: (0, _n(outs[0]) * (params["size"] - 1), 0), "window_sum")
 _row(lambda ins, outs, params: (0, _n(ins[0]) * params["size"], 0), "window_spread")
@@ -221,9 +249,10 @@ def _fourier(ins: Sequence[Shape], outs: Sequence[Shape], params: dict[str, Any]
 
 
 _row(_cubic(1 / 6), "cholesky", estimated=True)
-_row(_cubic(1 / 3), "det", "logabsdet", "detsign", estimated=True)
-_row(_cubic(1), "inv", "cofactors", "qr", estimated=True)
+_row(_cubic(1 / 3), "lu", "lu_pivots", "det", "logabsdet", "detsign", estimated=True)
+_row(_cubic(1), "inv", "cofactors", "qr", "reflections", estimated=True)
 _row(_cubic(4), "eigh", estimated=True)
+_row(_cubic(10), "eig", estimated=True)
 _row(_cubic(8), "svd", "pinv", estimated=True)
 _row(_solve, "solve", estimated=True)
 _row(_sorting, "argsort", "searchsorted", estimated=True)

@@ -212,6 +212,44 @@ def a_graph_made_before_no_grad_is_kept(m):
     return z.detach() if z.requires_grad else None
 
 
+@s.gives([False, True, True, False, False, True, False, [2.0]])
+def a_reverse_pass_in_one_thread(m):
+    """A switch for PyTorch programs: a pass runs in the calling thread anyway."""
+    switch = m.autograd.set_multithreading_enabled
+    is_on = m.autograd.is_multithreading_enabled if m is mg else m._C._is_multithreading_enabled
+    seen = []
+    with switch(False):
+        seen.append(is_on())
+        switch(True)
+        seen.append(is_on())
+    seen.append(is_on())
+    switch(False)
+    seen.append(is_on())
+    x = m.ones(1, requires_grad=True)
+    (x * 2).sum().backward()
+    seen.append(is_on())
+    switch(True)
+    seen.append(is_on())
+
+    @switch(False)
+    def inside():
+        return is_on()
+
+    assert is_on() or m is not mg  # PyTorch's decorator leaves the switch as it was called
+    switch(True)
+    seen.append(inside())
+    assert is_on()
+    return *seen, x.grad
+
+
+@s.gives([[1.0, 1.0], [2.0, 2.0]])
+def an_array_of_a_tensor_that_requires_grad_where_nothing_is_recorded(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * 2
+    with m.no_grad():
+        return x.numpy().tolist(), y.numpy().tolist()
+
+
 test_minigrad, test_pytorch = s.tests()
 
 

@@ -130,6 +130,7 @@ def test_which_kernels_take_memory() -> None:
     """Those that make large arrays with much scratch; `out` is no parameter of the operations."""
     assert {c.primitive for c in FILLING} == {
         "convolve", "convolve_input", "window_max", "window_max_pull", "window_max_push", "window_sum", "window_spread", "standardize",
+        "standardize_push", "scale_shift",
     }  # fmt: skip
     assert all("out" not in registry[c.primitive].keywords for c in FILLING)
     with pytest.raises(TypeError, match="out is unknown"):

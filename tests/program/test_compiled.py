@@ -625,6 +625,16 @@ def test_hooks_and_observers() -> None:
         compiled()
     assert compiled.reason is None and len(calls) == 4
 
+    node = w.view_as(w).grad_fn.next_functions[0][0]
+    for register in (node.register_prehook, node.register_hook):
+        with register(lambda *_: calls.append(1)):
+            compiled()
+            compiled()
+            assert "a hook waits" in str(compiled.reason)  # of which it was warned above
+        for _ in range(4):
+            compiled()
+    assert compiled.reason is None and len(calls) == 8
+
     class Watcher:
         events = 0
 

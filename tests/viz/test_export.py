@@ -151,8 +151,8 @@ def test_names_in_other_scripts_and_with_signs_of_tex_are_drawn(tmp_path):
 def test_a_large_graph_is_followed_not_shrunk(tmp_path):
     from viz.export.frame import Scene
 
-    scene = Scene(chain(60), aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6))
-    assert scene.follows and scene.view[0] < scene.place["width"] / 2
+    scene = Scene(chain(200), aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6))
+    assert scene.follows and scene.view[1] < scene.place["height"] / 2
     for at in range(1, len(scene.trace["steps"]) + 1):
         left, top = scene._corner(scene.trace["steps"][at - 1], at)
         box = scene.place["nodes"][scene.trace["steps"][at - 1]["node"]]

@@ -57,7 +57,7 @@ def test_formulas_as_text():
     assert plain(runs([{"t": "sup", "base": [sym], "exp": [num(2)]}, op(","), {"t": "sqrt", "of": [sym]}])) == "v1^2, √v1"
     assert plain(runs([{"t": "fn", "text": "ln"}, sym])) == "ln v1"
     assert plain(runs([{"t": "fn", "text": "max"}, op("("), sym, op(","), num(3), op(")")])) == "max(v1, 3)"
-    assert plain(runs([{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [sym]}])) == "e^v^1"
+    assert plain(runs([{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [sym]}])) == "e^v1"
     assert plain(symbol_runs({"base": "v", "sub": "3", "accent": "dot"})) == "v\u03073"
     assert plain(symbol_runs({"base": "x", "sup": "k", "accent": "bar"})) == "x\u0304^k"
 

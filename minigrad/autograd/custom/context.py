@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 class Saved:
     """One saved tensor: its array at its version, and where it stands in the graph (`place`: of an input; `output`: the number of an
-    output).
+    output). `packed`: what keeps the array in its stead, where hooks on saved tensors took it (see ../saved_tensors.py).
     """
 
-    __slots__ = ("array", "number", "output", "place", "version")
+    __slots__ = ("array", "number", "output", "packed", "place", "version")
 
     def __init__(self, tensor: Tensor, place: Node | None, output: int | None) -> None:
         self.version: Version | None = None if is_immutable(tensor.array) else memory_version(tensor)
         self.number = 0 if self.version is None else self.version.count
         self.array, self.place, self.output = tensor.array, place, output
+        self.packed: Any = None
 
 
 class FunctionCtx:
@@ -113,7 +114,7 @@ class FunctionCtx:
         return tuple(None if saved is None else self._unpacked(k, saved, node) for k, saved in enumerate(self._saved))
 
     def _unpacked(self, position: int, saved: Saved, node: FunctionNode | None) -> Tensor:
-        if saved.version is not None and saved.version.count != saved.number:
+        if saved.packed is None and saved.version is not None and saved.version.count != saved.number:
             what = "an argument of forward or an outer tensor" if saved.output is None else f"output {saved.output}"
             raise InPlaceError(
                 f"{self._name}.backward needs saved tensor {position} ({what}, shape {tuple(saved.array.shape)}, dtype "
@@ -124,6 +125,8 @@ class FunctionCtx:
             )
         tangents = node.tangents[position] if node is not None and node.tangents is not None else None
         place = saved.place if saved.output is None else None if node is None else node.place(saved.output)
+        if saved.packed is not None:
+            return wrap(saved.packed.array(), place, tangents)
         if type(place) is Leaf and tangents is None:
             tensor = place.tensor()
             if tensor is not None and tensor.array is saved.array:

@@ -103,6 +103,15 @@ class FunctionNode(Node):
             raise AttributeError(name)
         return getattr(self.ctx, name)
 
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """The saved tensors as things that take hooks (`register_hooks`). Raises GraphFreedError when they are gone."""
+        from ..saved_tensors import SavedTensor, freed
+
+        if self.ctx._saved is None:
+            raise freed(self)
+        return tuple(SavedTensor(self, i) for i in range(len(self.ctx._saved)))
+
     # ------------------------------------------------------------------------------------------------------- reverse mode
 
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:

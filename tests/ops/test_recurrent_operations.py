@@ -1,0 +1,120 @@
+"""Recurrent layers as one operation: the same as their cells step by step; what rules share is never taken for another node's."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.ops import recurrent
+
+PAIRS = {
+    "rnn": (nn.RNN, nn.RNNCell, {}),
+    "relu": (nn.RNN, nn.RNNCell, {"nonlinearity": "relu"}),
+    "lstm": (nn.LSTM, nn.LSTMCell, {}),
+    "gru": (nn.GRU, nn.GRUCell, {}),
+}
+
+
+def stepped(cell, x):
+    """The outputs of all steps and the last state, cell by cell."""
+    state, outputs = None, []
+    for t in range(x.shape[0]):
+        state = cell(x[t], state)
+        outputs.append(state[0] if isinstance(state, tuple) else state)
+    return mg.stack(outputs), state if isinstance(state, tuple) else (state,)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_layer_is_its_cell_step_by_step(name: str, bias: bool) -> None:
+    layer_type, cell_type, options = PAIRS[name]
+    mg.manual_seed(0)
+    layer = layer_type(3, 4, bias=bias, dtype=mg.float64, **options)
+    cell = cell_type(3, 4, bias, dtype=mg.float64, **options)
+    cell.load_state_dict({key.removesuffix("_l0"): value for key, value in layer.state_dict().items()})
+    data = np.random.default_rng(0).normal(size=(5, 2, 3))
+    found = []
+    for run, parameters in (
+        (lambda x: layer(x), list(layer.parameters())),
+        (lambda x: stepped(cell, x), list(cell.parameters())),
+    ):
+        x = mg.tensor(data, requires_grad=True)
+        outputs, state = run(x)
+        states = [s.reshape(2, 4) for s in (state if isinstance(state, tuple) else (state,))]
+        total = (outputs * outputs).sum() + sum((s**3).sum() for s in states)
+        first = mg.autograd.grad(total, [x, *parameters], create_graph=True)
+        second = mg.autograd.grad(sum((g * g).sum() for g in first), [x, *parameters])
+        found.append([outputs, *states, *first, *second])
+    assert len(found[0]) == len(found[1]) >= 8
+    for ours, want in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.numpy(force=True), want.numpy(force=True), rtol=1e-10, atol=1e-11)
+
+
+def lstm_inputs(seed: int = 0) -> list[mg.Tensor]:
+    rng = np.random.default_rng(seed)
+    return [mg.tensor(rng.normal(size=s), requires_grad=True) for s in ((4, 2, 12), (2, 3), (2, 3), (12, 3))]
+
+
+def test_the_rules_of_a_node_share_one_walk_through_the_steps(monkeypatch) -> None:
+    walks, real = [], recurrent._lstm_slopes
+    monkeypatch.setattr(recurrent, "_lstm_slopes", lambda *values: walks.append(1) or real(*values))
+    inputs = lstm_inputs()
+    h, c = recurrent.lstm(*inputs)
+    mg.autograd.grad((h.sum() + c.sum()), inputs)
+    assert len(walks) == 1
+
+
+def test_what_rules_share_belongs_to_one_node_and_one_pass() -> None:
+    """The same seed for two nodes, and again for the same node after it was overwritten."""
+    first, second = lstm_inputs(0), lstm_inputs(1)
+    seed = mg.tensor(np.ones((4, 2, 3)))
+    both = [mg.autograd.grad(recurrent.lstm(*inputs)[0], inputs, seed) for inputs in (first, second)]
+    together = mg.autograd.grad([recurrent.lstm(*first)[0], recurrent.lstm(*second)[0]], [*first, *second], [seed, seed])
+    for got, want in zip(together, [*both[0], *both[1]], strict=True):
+        assert got.tolist() == want.tolist()
+    h = recurrent.lstm(*first)[0]
+    before = mg.autograd.grad(h, [first[0]], seed, retain_graph=True)[0]
+    expected = (before * 2).tolist()
+    before.fill_(7.0)
+    seed.fill_(2.0)
+    gradient, matrix = mg.autograd.grad(h, [first[0], first[3]], seed)
+    np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-13)
+    np.testing.assert_allclose(matrix.numpy(), 2 * both[0][3].numpy(), rtol=1e-13)
+
+
+def test_what_rules_share_is_forgotten() -> None:
+    inputs = lstm_inputs()
+    h, _ = recurrent.lstm(*inputs)
+    seed = mg.tensor(np.ones((4, 2, 3)))
+    gone = weakref.ref(seed.array)
+    gc.disable()
+    try:
+        mg.autograd.grad(h, inputs, seed)
+        del h, seed
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_an_empty_batch() -> None:
+    layer = nn.GRU(3, 4)
+    x = mg.zeros(5, 0, 3, requires_grad=True)
+    outputs, last = layer(x)
+    assert (outputs.shape, last.shape) == ((5, 0, 4), (1, 0, 4))
+    outputs.sum().backward()
+    assert x.grad.shape == (5, 0, 3) and all((p.grad == 0).all() for p in layer.parameters())
+
+
+def test_gradients_of_each_example() -> None:
+    layer = nn.LSTM(3, 4, dtype=mg.float64)
+    x = mg.tensor(np.random.default_rng(0).normal(size=(6, 5, 3)))
+    parameters = dict(layer.named_parameters())
+    loss = lambda p, one: (mg.func.functional_call(layer, p, (one,))[0] ** 2).sum()
+    batched = mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(parameters, x)
+    for k in range(6):
+        alone = mg.func.grad(loss)(parameters, x[k])
+        for name, gradient in alone.items():
+            np.testing.assert_allclose(batched[name][k].numpy(force=True), gradient.numpy(force=True), rtol=1e-10, atol=1e-12)
