@@ -238,9 +238,7 @@ def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str], t: Wo
 
 def _box(group: Group, tree: Tree, t: Words) -> dict[str, Any]:
     count = sum("op" in tree.nodes[leaf] for leaf in group.leaves)
-    size = t("operations", n=count)
-    if count == 1 and not t.foreign:
-        size = size.removesuffix("s")  # English alone has a singular
+    size = t("operation" if count == 1 else "operations", n=count)
     name = f"{f'{group.times} × · ' if group.times else ''}{size}"
     return {"id": group.id, "label": {"base": f"▸ {group.label}"}, "kind": "group", "expr": [], "shape": [], "dtype": "", "stage": "primal",
             "name": name}  # fmt: skip

@@ -4,7 +4,7 @@ import { arrangeRows, cardSize, drawCard, drawGroup, drawNote, drawWire, edgeNot
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
-import { MANY, groupTree, openAtFirst, visible } from "./groups.js";
+import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines } from "./lines.js";
 import { brief, short } from "./numbers.js";
@@ -99,7 +99,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     }));
     if (cards.size) rove(cards.keys().next().value);
   }
-  const sizeOf = (group) => `${group.times ? `${group.times} × · ` : ""}${t("operations", { n: group.leaves.filter((id) => byId.get(id).op).length })}`;
+  const sizeOf = (group) => `${group.times ? `${group.times} × · ` : ""}${operationsIn(group, byId, t)}`;
   const ancestorsOpen = (id) => {
     for (let up = tree.groups.get(id).parent; up; up = up.parent) if (!open.has(up.id)) return false;
     return true;

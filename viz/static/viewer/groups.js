@@ -101,6 +101,12 @@ function chunks(order, paths) {
   });
 }
 
+// How many operations a group holds, in words.
+export function operationsIn(group, byId, t) {
+  const n = group.leaves.filter((id) => byId.get(id).op).length;
+  return t(n === 1 ? "operation" : "operations", { n });
+}
+
 // Which groups are open at first: a group that alone holds the whole picture.
 export function openAtFirst(tree) {
   const open = new Set();

@@ -3,6 +3,7 @@
 import { h, motion, nodeAt, setText } from "./dom.js";
 import { key } from "./fold.js";
 import { captionOf, columnMark, columnName, labelOf, math, nodeName } from "./formulas.js";
+import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
@@ -24,7 +25,7 @@ export function drawTable(trace, t, jumpTo, graph) {
   function groupRow(id, group, cells) {
     const button = { type: "button", class: "mg-jump", tabindex: "-1", title: t("press_open"), onclick: () => jumpTo(id) };
     return h("tr", { "data-node": id, class: "mg-grouprow" },
-      h("th", { scope: "row" }, h("button", button, `▸ ${group.label}`)), h("td", { class: "mg-made" }, t("operations", { n: group.leaves.filter((leaf) => byId.get(leaf).op).length })), ...cells);
+      h("th", { scope: "row" }, h("button", button, `▸ ${group.label}`)), h("td", { class: "mg-made" }, operationsIn(group, byId, t)), ...cells);
   }
   function build() {
     rows = new Map();

@@ -21,7 +21,7 @@ export const TEXTS = {
     keyEsc: "close this help; leave the viewer", keyZoom: "zoom in, zoom out, fit the graph to the width",
     // growing graphs and groups
     unborn: "not yet there", dangling: "dangling: leads to no output", danglingShort: "dangling", stage0: "the function itself", stage1: "first backward", stage2: "second backward", stage3: "third backward", stageJvp: "forward mode inside",
-    groups: "Open groups", operations: "{n} operations", press_open: "Enter: open it", keptMark: "keeps values for the reverse pass", freedMark: "let go", seeded: "{mode}, seed", openAll: "Open all", closeAll: "Close all", close: "Close this group",
+    groups: "Open groups", operations: "{n} operations", operation: "{n} operation", press_open: "Enter: open it", keptMark: "keeps values for the reverse pass", freedMark: "let go", seeded: "{mode}, seed", openAll: "Open all", closeAll: "Close all", close: "Close this group",
     summed: "summed", sumBack: "{node} was used for many elements, {from} ⇒ {to}: on the way back their contributions are added up, {to} ⇒ {from}.",
     broadcast: "Broadcast: {node} of shape {from} serves every element of shape {to}.",
     // the further views
@@ -91,7 +91,7 @@ export const TEXTS = {
     keyWalk: "在图的节点上：它的输入、使用者、相邻节点", keyEnter: "在节点上：下一个涉及它的步骤；在分组上：展开或收起", keyHelp: "显示此帮助", keyEsc: "关闭帮助；离开查看器",
     keyZoom: "放大，缩小，适应宽度",
     unborn: "尚不存在", dangling: "悬空：不通向任何输出", danglingShort: "悬空", stage0: "函数本身", stage1: "第一次反向", stage2: "第二次反向", stage3: "第三次反向", stageJvp: "内层前向模式",
-    groups: "已展开的分组", operations: "{n} 个运算", press_open: "回车：展开", keptMark: "为反向传播保留值", freedMark: "已释放", seeded: "{mode}，种子", openAll: "全部展开", closeAll: "全部收起", close: "收起此分组",
+    groups: "已展开的分组", operations: "{n} 个运算", operation: "{n} 个运算", press_open: "回车：展开", keptMark: "为反向传播保留值", freedMark: "已释放", seeded: "{mode}，种子", openAll: "全部展开", closeAll: "全部收起", close: "收起此分组",
     summed: "求和", sumBack: "{node} 被许多元素共用（{from} ⇒ {to}），因此反向时把它们的贡献相加（{to} ⇒ {from}）。", broadcast: "广播：形状为 {from} 的 {node} 供形状 {to} 的每个元素使用。",
     views: "更多视图", shut: "关闭", closeView: "关闭：{name}",
     view_story: "至今的每一步", view_algorithm: "反向模式算法", view_orders: "自己选择顺序", view_jacobian: "雅可比矩阵",
