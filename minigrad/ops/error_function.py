@@ -47,7 +47,7 @@ def error_function(xp: Any, x: Any) -> Any:
     *rows, last = _table(x.dtype.name)
     reach = REACH[x.dtype.name]
     d = x.clip(-reach, reach)
-    nearest = xp.rint(xp.fmax(d, -reach) * PARTS)  # of NaN some point of the table; d stays NaN
+    nearest = host.rint(host.fmax(d, -reach) * PARTS)  # of NaN some point of the table; d stays NaN
     d -= nearest / PARTS
     point = (nearest + reach * PARTS).astype("int64")
     y = last.take(point)

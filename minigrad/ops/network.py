@@ -289,14 +289,14 @@ nll = primitive(
         lambda g, t, x_shape, *, axis, ignored: nll_place(g, t, axis=axis, classes=x_shape[axis], ignored=ignored),
         None,
     ],
-    [lambda d, t, *, axis, ignored: nll(d, t, axis=axis, ignored=ignored), None],
+    [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
 )
 """−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0 where t is `ignored`."""
 nll_place = primitive(
     "nll_place",
     _nll_place,
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
-    [lambda d, t, *, axis, classes, ignored: nll_place(d, t, axis=axis, classes=classes, ignored=ignored), None],
+    [lambda c, t, *, axis, classes, ignored: nll_place(c, t, axis=axis, classes=classes, ignored=ignored), None],
     symbol="place",
 )
 """−g at each target's class, 0 at the other ones and where t is `ignored`. The transpose of `nll` in x."""
