@@ -65,6 +65,8 @@ def is_short(x: Any, axes: tuple[int, ...]) -> bool:
 def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     if tuple(x.shape) == tuple(shape):
         return x
+    if not shape:
+        return xp.add.reduce(x, axis=None)
     if x.ndim == 2 and x.dtype in FAST_DTYPES and (tuple(shape) == (x.shape[1],) or (tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)):
         total = column_sums(xp, x)
         return total if len(shape) == 1 else total.reshape(shape)
