@@ -26,6 +26,7 @@ from ..errors import ShapeError
 from ..functions import axis_of, where
 from ..nn import functional as F
 from ..nn import layers, module
+from ..nn.functional.common import each
 from ..ops.elementwise import identity as _same
 from ..ops.sorting import argwhere
 from ..tensor import Tensor, as_tensor
@@ -416,7 +417,7 @@ class ConvHandle:
     def __init__(
         self, x: Any, kernel_size: Any, stride: Any, padding: Any, in_channels: int, out_channels: int, bias: bool = True, group: int = 1
     ) -> None:
-        self.kernel_size, self.stride, self.padding = (F._each(v, 2, "ConvHandle", "a setting") for v in (kernel_size, stride, padding))
+        self.kernel_size, self.stride, self.padding = (each(v, 2, "ConvHandle", "a setting") for v in (kernel_size, stride, padding))
         self.in_channels, self.out_channels, self.bias, self.group = in_channels, out_channels, bias, group
 
 
@@ -424,7 +425,7 @@ class PoolingHandle:
     """The settings of `pooling_2d`; x is not kept."""
 
     def __init__(self, x: Any, kernel_size: Any, stride: Any, padding: Any, is_max: bool = True) -> None:
-        self.kernel_size, self.stride, self.padding = (F._each(v, 2, "PoolingHandle", "a setting") for v in (kernel_size, stride, padding))
+        self.kernel_size, self.stride, self.padding = (each(v, 2, "PoolingHandle", "a setting") for v in (kernel_size, stride, padding))
         self.is_max = is_max
 
 

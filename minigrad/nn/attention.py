@@ -16,6 +16,7 @@ from ..errors import ShapeError
 from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
+from .functional.attention import attention_weights
 from .layers import Dropout, LayerNorm, Linear, parameter
 from .module import Module
 
@@ -106,7 +107,7 @@ class MultiheadAttention(Module):
         mask = _mask(attn_mask, key_padding_mask, q.shape[0], self.num_heads, q.dtype)
         if mask is not None:  # what was added is open to everybody
             mask = F.pad(mask, (0, heads[1].shape[2] - k.shape[1]))
-        weights = F._attention_weights(heads[0], heads[1], mask, 0.0, False, None)
+        weights = attention_weights(heads[0], heads[1], mask, 0.0, False, None)
         used = F.dropout(weights, self.dropout, self.training)
         joined = (used @ heads[2]).permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], e)
         out = self.out_proj(joined)

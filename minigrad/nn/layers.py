@@ -18,6 +18,8 @@ from ..errors import ShapeError
 from ..tensor import Tensor, as_tensor, make_leaf
 from . import functional as F
 from . import init
+from .functional.common import as_shape, each
+from .functional.convolutions import convolution, transposed_convolution, zeros_around
 from .module import Module
 
 
@@ -178,9 +180,9 @@ class _Conv(Module):
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(f'{name}: padding_mode must be "zeros", "reflect", "replicate" or "circular", got {padding_mode!r}.')
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
-        self.kernel_size = F._each(kernel_size, self.axes, name, "kernel_size", 1)
-        self.stride, self.dilation = F._each(stride, self.axes, name, "stride", 1), F._each(dilation, self.axes, name, "dilation", 1)
-        self.padding = padding if isinstance(padding, str) else F._each(padding, self.axes, name, "padding")
+        self.kernel_size = each(kernel_size, self.axes, name, "kernel_size", 1)
+        self.stride, self.dilation = each(stride, self.axes, name, "stride", 1), each(dilation, self.axes, name, "dilation", 1)
+        self.padding = padding if isinstance(padding, str) else each(padding, self.axes, name, "padding")
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
         self.bias = parameter(out_channels, dtype=dtype, device=device) if bias else None
@@ -193,9 +195,9 @@ class _Conv(Module):
     def forward(self, x: Any) -> Tensor:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            pairs = F._pairs(padding, self.kernel_size, self.stride, self.dilation, type(self).__name__)
+            pairs = zeros_around(padding, self.kernel_size, self.stride, self.dilation, type(self).__name__)
             x, padding = F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode), 0
-        return F._convolution(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.axes)
+        return convolution(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.axes)
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -239,12 +241,12 @@ class _ConvTranspose(_Conv):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        self.output_padding = F._each(output_padding, self.axes, type(self).__name__, "output_padding")
+        self.output_padding = each(output_padding, self.axes, type(self).__name__, "output_padding")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=dtype, device=device)
 
     def forward(self, x: Any) -> Tensor:
         settings = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
-        return F._transposed(x, self.weight, self.bias, *settings, self.axes)
+        return transposed_convolution(x, self.weight, self.bias, *settings, self.axes)
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -260,7 +262,7 @@ class ConvTranspose2d(_ConvTranspose):
 class ConvTranspose3d(_ConvTranspose):
     """The transpose of Conv3d's linear map; weight (in_channels, out_channels/groups, J, K, L)."""
 
-    axes, function = 3, staticmethod(F.conv_transpose3d)
+    axes = 3
 
 
 class Unfold(Module):
@@ -570,7 +572,7 @@ class RMSNorm(Module):
     def __init__(
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, *, dtype: Any = None, device: Any = None
     ) -> None:
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.weight = init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
 
@@ -579,19 +581,6 @@ class RMSNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
-
-
-class RReLU(Module):
-    """x where positive, elsewhere x times a slope: drawn from [lower, upper) while training, else their mean."""
-
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
-        self.lower, self.upper, self.inplace = lower, upper, inplace
-
-    def forward(self, x: Any) -> Tensor:
-        return F.rrelu(x, self.lower, self.upper, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}"
 
 
 class LayerNorm(Module):
@@ -609,7 +598,7 @@ class LayerNorm(Module):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.weight = init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
         self.bias = parameter(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine and bias else None
@@ -745,6 +734,19 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
+class RReLU(Module):
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper) while training, else their mean."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, x: Any) -> Tensor:
+        return F.rrelu(x, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"
+
+
 def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> type[Module]:
     """A layer without parameters around a function; `settings` are its arguments with their default values, in order."""
 
@@ -765,19 +767,9 @@ def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> 
             shown = {setting: getattr(self, setting) for setting in settings}
             return _shown({setting: value for setting, value in shown.items() if setting != "inplace" or value})
 
-        def __reduce_ex__(self, protocol: Any) -> Any:
-            return _remade, (name, vars(self))
-
     Activation.__name__ = Activation.__qualname__ = name
     Activation.__doc__ = function.__doc__
     return Activation
-
-
-def _remade(name: str, attributes: dict[str, Any]) -> Module:
-    """For copy and pickle."""
-    made: Module = globals()[name]()
-    vars(made).update(attributes)
-    return made
 
 
 ReLU = _activation("ReLU", F.relu, inplace=False)

@@ -1,7 +1,7 @@
 """What neural networks do all the time, each as one operation because it is more accurate or faster than its parts.
 
 softmax and its logarithm subtract the largest element first, so no exponential overflows; `standardize` has a symmetric Jacobian, so that
-one rule serves both modes; `affine` is the layer x Wᵀ + b. Axes are non-negative; functional.py sees to that.
+one rule serves both modes; `affine` is the layer x Wᵀ + b. Axes are non-negative; nn/functional sees to that.
 """
 
 from __future__ import annotations

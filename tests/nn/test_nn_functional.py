@@ -3,6 +3,7 @@
 # ruff: noqa: E501  # tables: one case a line
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -555,3 +556,20 @@ def test_float32_stays() -> None:
         assert y.dtype == mg.float32
         (g,) = mg.autograd.grad(y.sum(), x, create_graph=True)
         assert g.dtype == mg.float32
+
+
+# --------------------------------------------------------------------------------------------------------------- the names
+
+
+def test_each_function_is_found_again_by_its_name() -> None:
+    """Wherever its file is: pickles, hooks and help pages name a function by module and name."""
+    assert len(set(F.__all__)) == len(F.__all__)
+    for name in F.__all__:
+        function = getattr(F, name)
+        assert function.__name__ == name and pickle.loads(pickle.dumps(function)) is function
+
+
+def test_an_unknown_name_is_told_what_functions_are_called() -> None:
+    """And not what the files are called that they come from."""
+    with pytest.raises(AttributeError, match=r"^module 'minigrad\.nn\.functional' has no attribute 'embeding'\. Did you mean embedding\?$"):
+        F.embeding  # noqa: B018

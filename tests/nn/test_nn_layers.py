@@ -334,6 +334,20 @@ def test_copies_and_pickles_are_independent() -> None:
         assert not {id(p) for p in other.parameters()} & {id(p) for p in model.parameters()}
 
 
+class Doubled(nn.LeakyReLU):
+    """A class of one's own, made of an activation."""
+
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def test_a_copy_of_an_activation_is_of_its_own_class() -> None:
+    model = Doubled(negative_slope=0.5)
+    for other in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert type(other) is Doubled and other.negative_slope == 0.5
+        assert other(mg.tensor([-1.0, 2.0])).tolist() == [-1.0, 4.0]
+
+
 def test_hooks() -> None:
     seen: list = []
     model = nn.ReLU()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ShapeError
-from ..tensor import Tensor, as_tensor
+from ...errors import ShapeError
+from ...tensor import Tensor, as_tensor
 
 
 def reduced(loss: Tensor, reduction: str, function: str) -> Tensor:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import backend, functions
-from ..errors import ShapeError
-from ..functions import arange, clamp, floor, where
-from ..tensor import Tensor, as_tensor
+from ... import backend, functions
+from ...errors import ShapeError
+from ...functions import arange, clamp, floor, where
+from ...tensor import Tensor, as_tensor
 
 
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) -> Tensor:

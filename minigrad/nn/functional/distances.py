@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import backend
-from ..errors import ShapeError
-from ..functions import arange, clamp, sqrt, where
-from ..tensor import Tensor, as_tensor
+from ... import backend
+from ...errors import ShapeError
+from ...functions import arange, clamp, sqrt, where
+from ...tensor import Tensor, as_tensor
 
 
 def length(x: Tensor, p: float, dim: int) -> Tensor:

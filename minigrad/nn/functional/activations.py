@@ -1,0 +1,202 @@
+"""Activations: what a layer does to each number by itself, and softmax, by which numbers become probabilities.
+
+At kinks each takes the derivative that PyTorch takes. `inplace`: the result is written into the input.
+"""
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import backend, functions
+from ...errors import ShapeError
+from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
+from ...tensor import Tensor, as_tensor
+from .common import on_axis, placed, source, span
+from .embeddings import one_hot
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+"""With these two, mean 0 and variance 1 stay through layers. Source: Klambauer et al., Self-normalizing neural networks (2017)."""
+
+# ------------------------------------------------------------------------------------------------------------- activations
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """max(x, 0); derivative 0 at 0. inplace (here and below): the result is written into the input."""
+    return placed(functions.relu(input), input, inplace, "relu") if inplace else functions.relu(input)
+
+
+def relu6(input: Any, inplace: bool = False) -> Tensor:
+    """x limited to [0, 6]; derivative 0 at both corners."""
+    return placed(hardtanh(input, 0.0, 6.0), input, inplace, "relu6")
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where positive, negative_slope · x elsewhere."""
+    x = source(input, inplace)
+    return placed(where(x > 0, x, x * negative_slope), input, inplace, "leaky_relu")
+
+
+def prelu(input: Any, weight: Any) -> Tensor:
+    """x where positive, weight · x elsewhere; weight holds one slope, or one for each channel (axis 1)."""
+    x, slope = as_tensor(input), as_tensor(weight)
+    if slope.numel() != 1 and (x.ndim < 2 or slope.numel() != x.shape[1]):
+        raise ShapeError(f"prelu: weight of shape {slope.shape} has not one slope for each channel of input {x.shape}.")
+    slope = on_axis(slope, 1, x.ndim) if slope.numel() != 1 else slope.reshape(())
+    return where(x > 0, x, x * slope)
+
+
+def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element while training, else their mean."""
+    x = source(input, inplace)
+    slope = functions.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
+    return placed(where(x > 0, x, x * slope), input, inplace, "rrelu")
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, α (e^x − 1) elsewhere."""
+    x = source(input, inplace)
+    return placed(where(x > 0, x, alpha * expm1(clamp(x, max=0.0))), input, inplace, "elu")
+
+
+def selu(input: Any, inplace: bool = False) -> Tensor:
+    """γ elu(x, α) with the two constants of Klambauer et al. 2017, which keep mean 0 and variance 1 through layers."""
+    return placed(SELU_SCALE * elu(source(input, inplace), SELU_ALPHA), input, inplace, "selu")
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, α (e^(x/α) − 1) elsewhere."""
+    x = source(input, inplace)
+    return placed(where(x > 0, x, alpha * expm1(clamp(x, max=0.0) / alpha)), input, inplace, "celu")
+
+
+def gelu(input: Any, approximate: str = "none") -> Tensor:
+    """x Φ(x) with the normal distribution function Φ; approximate="tanh" uses Hendrycks & Gimpel's formula."""
+    x = as_tensor(input)
+    if approximate == "tanh":
+        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    if approximate != "none":
+        raise ValueError(f'gelu: approximate must be "none" or "tanh", got {approximate!r}.')
+    return 0.5 * x * (1 + functions.erf(x * math.sqrt(0.5)))
+
+
+def silu(input: Any, inplace: bool = False) -> Tensor:
+    """x σ(x), also known as swish."""
+    x = source(input, inplace)
+    return placed(x * sigmoid(x), input, inplace, "silu")
+
+
+def mish(input: Any, inplace: bool = False) -> Tensor:
+    """x tanh(softplus(x))."""
+    x = source(input, inplace)
+    return placed(x * tanh(functions.softplus(x)), input, inplace, "mish")
+
+
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """ln(1 + e^(βx)) / β, and x itself where βx > threshold."""
+    x = as_tensor(input)
+    scaled = x * beta if beta != 1 else x
+    smooth = functions.softplus(scaled)
+    return where(scaled > threshold, x, smooth / beta if beta != 1 else smooth)
+
+
+def logsigmoid(input: Any) -> Tensor:
+    """ln σ(x), without overflow."""
+    return -functions.softplus(-as_tensor(input))
+
+
+def softsign(input: Any) -> Tensor:
+    """x / (1 + |x|)."""
+    x = as_tensor(input)
+    return x / (1 + abs(x))
+
+
+def tanhshrink(input: Any) -> Tensor:
+    """x − tanh x."""
+    x = as_tensor(input)
+    return x - tanh(x)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x limited to [min_val, max_val]; derivative 0 at both corners (unlike clamp's)."""
+    x = source(input, inplace)
+    if not backend.is_differentiable(x.dtype):  # integers stay integers
+        return placed(clamp(x, int(min_val), int(max_val)), input, inplace, "hardtanh")
+    return placed(where(x <= min_val, min_val, where(x >= max_val, max_val, x)), input, inplace, "hardtanh")
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
+    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners."""
+    x = source(input, inplace)
+    return placed(where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5)), input, inplace, "hardsigmoid")
+
+
+def hardswish(input: Any, inplace: bool = False) -> Tensor:
+    """x hardsigmoid(x)."""
+    x = source(input, inplace)
+    return placed(where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6)), input, inplace, "hardswish")
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """x moved by lambd towards 0, and 0 within lambd of it."""
+    x = as_tensor(input)
+    if lambd < 0:
+        raise ValueError(f"softshrink: lambd must be at least 0, got {lambd}.")
+    return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0.0))
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """x, and 0 within lambd of 0."""
+    x = as_tensor(input)
+    return where((x >= -lambd) & (x <= lambd), 0.0, x)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it is above `threshold`, `value` elsewhere."""
+    x = source(input, inplace)
+    return placed(where(x <= threshold, value, x), input, inplace, "threshold")
+
+
+def glu(input: Any, dim: int = -1) -> Tensor:
+    """The first half of `dim` times σ of the second half."""
+    x = as_tensor(input)
+    axis = axis_of(x.ndim, dim, "glu")
+    if x.shape[axis] % 2:
+        raise ShapeError(f"glu: dimension {dim} of shape {x.shape} has an odd size and cannot be halved.")
+    half = x.shape[axis] // 2
+    return span(x, axis, 0, half) * sigmoid(span(x, axis, half, 2 * half))
+
+
+# ----------------------------------------------------------------------------------------------------------- probabilities
+
+
+def softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+    """e^x / Σ e^x along `dim`; same shape; no overflow."""
+    return functions.softmax(input, dim, dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+    """ln softmax(x) along `dim`, accurate where softmax rounds to 0."""
+    return functions.log_softmax(input, dim, dtype=dtype)
+
+
+def softmin(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+    """softmax of −x."""
+    return softmax(-as_tensor(input), dim, dtype=dtype)
+
+
+def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
+    """softmax((x + Gumbel noise) / τ): a draw of one class, made differentiable. hard: a 1 in the largest place, with the soft derivative.
+
+    Source: Jang, Gu & Poole, Categorical reparameterization with Gumbel-softmax (2017).
+    """
+    x = as_tensor(logits)
+    noise = -functions.log(-functions.log(functions.rand_like(x, dtype=backend.float64).clamp(1e-300, 1 - 2.0**-53)))
+    y = softmax((x + noise.to(x.dtype)) / tau, dim)
+    if not hard:
+        return y
+    axis = axis_of(x.ndim, dim, "gumbel_softmax")
+    one = functions.movedim(one_hot(y.argmax(axis), y.shape[axis]), -1, axis).to(y.dtype)
+    return one - y.detach() + y

@@ -1,0 +1,87 @@
+"""What the families share: one number an axis, indices that are in range, shapes, stretches and tables along an axis, results in place."""
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ... import backend, functions
+from ...backend import DType
+from ...engine.inplace import assign, check_target
+from ...tensor import Tensor, as_tensor, wrap
+
+# ---------------------------------------------------------------------------------------------------------------- arguments
+
+
+def each(value: Any, count: int, function: str, name: str, least: int = 0) -> tuple[int, ...]:
+    """A number or a sequence as one int for each axis. Raises ValueError for another count, and below `least`."""
+    numbers = (value,) * count if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(numbers) == 1:
+        numbers *= count
+    if len(numbers) != count:
+        raise ValueError(f"{function}: {name} must be one number or {count}, got {value!r}.")
+    if any(n < least for n in numbers):
+        raise ValueError(f"{function}: {name} must be at least {least}, got {value!r}.")
+    return numbers
+
+
+def as_shape(sizes: Any) -> tuple[int, ...]:
+    """The sizes of some axes, or the size of one, as a tuple."""
+    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
+
+
+def check_range(index: Tensor, count: int, function: str, what: str) -> None:
+    """Raise IndexError unless all indices lie from 0 to count − 1."""
+    if not isinstance(index.array, backend.HostArray) or index.numel() == 0:  # a batched value has no one answer; a device must not wait
+        return
+    low, high = int(index.array.min()), int(index.array.max())
+    if low < 0 or high >= count:
+        raise IndexError(f"{function}: {what} {low if low < 0 else high} is out of range; there are {count}, numbered from 0.")
+
+
+# ------------------------------------------------------------------------------------------------------------ along one axis
+
+
+def on_axis(numbers: Any, axis: int, ndim: int) -> Tensor:
+    """n numbers in the shape in which they meet one axis of a tensor with `ndim` axes: (n, 1, …, 1)."""
+    return as_tensor(numbers).reshape(-1, *(1,) * (ndim - 1 - axis))
+
+
+def span(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
+    """x from `start` to before `stop` along an axis."""
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+def read(x: Tensor, axis: int, places: list[int]) -> Tensor:
+    """The elements of x at some places along an axis."""
+    return x[(slice(None),) * axis + (table(places, backend.int64, x),)]
+
+
+def table(numbers: list[Any], dtype: DType, beside: Tensor) -> Tensor:
+    """A few numbers that depend on shapes only, on the device of a tensor. To a GPU each table travels once."""
+    device = backend.device_of(beside.array)
+    return functions.tensor(numbers, dtype=dtype) if device == "cpu" else wrap(_uploaded(tuple(numbers), dtype, device))
+
+
+@lru_cache(maxsize=256)
+def _uploaded(numbers: tuple[Any, ...], dtype: DType, device: str) -> Any:
+    return backend.to_device(backend.as_payload(list(numbers), dtype), device)
+
+
+# ----------------------------------------------------------------------------------------------------------------- in place
+
+
+def source(input: Any, inplace: bool) -> Tensor:
+    """The input, or, if it is to be overwritten, a copy: what rules keep must stay as it was."""
+    x = as_tensor(input)
+    return functions.clone(x) if inplace and x.requires_grad else x
+
+
+def placed(y: Tensor, input: Any, inplace: bool, function: str) -> Tensor:
+    """y, or, if `inplace`, the input with y written into it."""
+    if not inplace:
+        return y
+    check_target(input, function)
+    return assign(input, y, function)

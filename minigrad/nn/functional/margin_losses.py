@@ -1,0 +1,119 @@
+"""Losses that ask for a distance: between the scores of classes, or between samples."""
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import backend, functions
+from ...errors import ShapeError
+from ...functions import arange, clamp, softplus, where
+from ...tensor import Tensor, as_tensor
+from .distances import pairwise_distance
+from .reduction import pair, reduced
+
+# ------------------------------------------------------------------------------------------------------------ of classes
+
+
+def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """ln(1 + e^(−t x)) for targets t of −1 and 1."""
+    x, t = pair(input, target, "soft_margin_loss")
+    return reduced(softplus(-t * x), reduction, "soft_margin_loss")
+
+
+def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean") -> Tensor:
+    """Σ max(0, margin − x[t] + x[c])ᵖ over the classes c ≠ t, divided by their number: x (N, C) or (C,), t class indices (N,) or ()."""
+    x, t = as_tensor(input), as_tensor(target)
+    if x.ndim < 2:
+        return multi_margin_loss(x.reshape(1, -1), t.reshape(1), p, margin, weight, "mean" if reduction == "none" else reduction)
+    if x.ndim != 2 or t.shape != x.shape[:1] or t.dtype.kind not in "iu":
+        raise ShapeError(f"multi_margin_loss: needs input (N, C) and integers (N,), got {x.shape} and {t.dtype} {t.shape}.")
+    right = t.unsqueeze(1) == arange(x.shape[1], device=x.device)
+    own = x[arange(x.shape[0], device=x.device), t].unsqueeze(1)
+    loss = clamp(margin - own + x, min=0.0) ** p
+    loss = where(right, 0.0, loss if weight is None else loss * as_tensor(weight)[t].unsqueeze(1))
+    return reduced(loss.sum(1) / x.shape[1], reduction, "multi_margin_loss")
+
+
+def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """Σ max(0, 1 − x[t] + x[c]) over the target classes t of a row (those before its first −1) and all other classes c, divided by the
+    number of classes: x and t (N, C) or (C,).
+    """
+    x, t = pair(input, target, "multilabel_margin_loss")
+    rows, labels = (v.reshape(-1, v.shape[-1] if v.ndim else 1) for v in (x, t))
+    listed = (labels < 0).to(backend.int64).cumsum(1) == 0
+    index = where(listed, labels, 0)
+    own = ((index.unsqueeze(2) == arange(rows.shape[1], device=rows.device)) & listed.unsqueeze(2)).any(1)
+    gap = 1 - rows[arange(rows.shape[0], device=rows.device).reshape(-1, 1), index].unsqueeze(2) + rows.unsqueeze(1)
+    counts = listed.unsqueeze(2) & ~own.unsqueeze(1)
+    loss = where(counts, clamp(gap, min=0.0), 0.0).sum((1, 2)) / rows.shape[1]
+    return reduced(loss if x.ndim > 1 else loss[0], reduction, "multilabel_margin_loss")
+
+
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
+    """The mean over the classes of the cross entropies of σ(x) and t: x and t (…, C)."""
+    x, t = pair(input, target, "multilabel_soft_margin_loss")
+    loss = t * softplus(-x) + (1 - t) * softplus(x)
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction, "multilabel_soft_margin_loss")
+
+
+# ------------------------------------------------------------------------------------------------------------ of samples
+
+
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """max(0, −t (x1 − x2) + margin)."""
+    return reduced(clamp(-as_tensor(target) * (as_tensor(input1) - input2) + margin, min=0.0), reduction, "margin_ranking_loss")
+
+
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """x where t = 1, max(0, margin − x) where t = −1, and both together where t is neither."""
+    x, t = as_tensor(input), as_tensor(target)
+    return reduced(where(t != -1, x, 0.0) + where(t != 1, clamp(margin - x, min=0.0), 0.0), reduction, "hinge_embedding_loss")
+
+
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """1 − cos where t = 1, max(0, cos − margin) where t = −1, for the cosine of the angle between the last axes."""
+    a, b, t = as_tensor(input1), as_tensor(input2), as_tensor(target)
+    small = 1e-12
+    cosine = (a * b).sum(-1) / functions.sqrt(((a * a).sum(-1) + small) * ((b * b).sum(-1) + small))
+    loss = where(t == 1, 1 - cosine, 0.0) + where(t == -1, clamp(cosine - margin, min=0.0), 0.0)
+    return reduced(loss, reduction, "cosine_embedding_loss")
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, d(anchor, positive) − d(anchor, negative) + margin) for the distance ‖a − b + ε‖ₚ; swap: see the next function."""
+    distance = lambda a, b: pairwise_distance(a, b, p, eps)
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=distance, margin=margin, swap=swap, reduction=reduction
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, d(anchor, positive) − d(anchor, negative) + margin) for any distance; with `swap` the negative's distance is the smaller of
+    those from the anchor and from the positive.
+    """
+    distance = pairwise_distance if distance_function is None else distance_function
+    far = distance(anchor, negative)
+    if swap:
+        far = functions.minimum(far, distance(positive, negative))
+    return reduced(clamp(distance(anchor, positive) - far + margin, min=0.0), reduction, "triplet_margin_loss")

@@ -1,0 +1,70 @@
+"""Losses between numbers: of a distance, or of how improbable the target is under a normal or a Poisson distribution."""
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import functions
+from ...functions import exp, where
+from ...tensor import Tensor, as_tensor
+from .reduction import pair, reduced
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """(x − t)²."""
+    x, t = pair(input, target, "mse_loss")
+    return reduced(functions.square(x - t), reduction, "mse_loss")
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """|x − t|; derivative 0 where they are equal."""
+    x, t = pair(input, target, "l1_loss")
+    return reduced(abs(x - t), reduction, "l1_loss")
+
+
+def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """d² / 2β where |d| < β, |d| − β/2 elsewhere, for d = x − t."""
+    x, t = pair(input, target, "smooth_l1_loss")
+    if beta < 0:
+        raise ValueError(f"smooth_l1_loss: beta must be at least 0, got {beta}.")
+    if beta == 0:
+        return l1_loss(x, t, reduction)
+    d = x - t
+    size = abs(d)
+    return reduced(where(size < beta, 0.5 * d * d / beta, size - 0.5 * beta), reduction, "smooth_l1_loss")
+
+
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """d² / 2 where |d| ≤ δ, δ (|d| − δ/2) elsewhere, for d = x − t."""
+    x, t = pair(input, target, "huber_loss")
+    if delta <= 0:
+        raise ValueError(f"huber_loss: delta must be positive, got {delta}.")
+    d = x - t
+    size = abs(d)
+    return reduced(where(size <= delta, 0.5 * d * d, delta * (size - 0.5 * delta)), reduction, "huber_loss")
+
+
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    """½ (ln max(var, ε) + (x − t)² / max(var, ε)), with ½ ln 2π more if `full`; the floor ε has no derivative."""
+    x, v = as_tensor(input), as_tensor(var)
+    v = where(v.detach() < eps, v - v.detach() + eps, v)
+    loss = 0.5 * (functions.log(v) + functions.square(x - target) / v)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, "gaussian_nll_loss")
+
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+) -> Tensor:
+    """−ln of the probability of the count t at the rate e^x (or x, unless `log_input`), without its constant ln t!, or, if `full`, with
+    Stirling's approximation of it where t > 1.
+    """
+    x, t = as_tensor(input), as_tensor(target)
+    loss = exp(x) - t * x if log_input else x - t * functions.log(x + eps)
+    if full:
+        many = t > 1
+        n = where(many, t, 1)
+        loss = loss + where(many, n * functions.log(n) - n + 0.5 * functions.log(2 * math.pi * n), 0.0)
+    return reduced(loss, reduction, "poisson_nll_loss")
