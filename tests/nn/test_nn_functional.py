@@ -573,3 +573,46 @@ def test_an_unknown_name_is_told_what_functions_are_called() -> None:
     """And not what the files are called that they come from."""
     with pytest.raises(AttributeError, match=r"^module 'minigrad\.nn\.functional' has no attribute 'embeding'\. Did you mean embedding\?$"):
         F.embeding  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: F.adaptive_avg_pool2d(mg.zeros(1, 1, 4, 4), (2,)), ValueError, "adaptive_avg_pool2d: output_size must be one number or 2"),
+        (lambda: F.channel_shuffle(mg.zeros(1, 4, 2), 0), ShapeError, "channel_shuffle: .* 0 groups"),
+        (lambda: F.group_norm(mg.zeros(1, 4, 2), 0), ShapeError, "group_norm: .* 0 groups"),
+        (lambda: F.conv_transpose2d(mg.zeros(1, 1, 2, 2), mg.zeros(1, 1, 2, 2), groups=0), ShapeError, "conv_transpose2d: .* 0 groups"),
+        (lambda: F.pixel_shuffle(mg.zeros(4, 4), 2), ShapeError, "pixel_shuffle: input must have at least 3 dimensions"),
+        (lambda: F.pixel_unshuffle(mg.zeros(1, 4, 4), 0), ValueError, "pixel_unshuffle: the factor must be at least 1, got 0"),
+        (lambda: F.unfold(mg.zeros(4, 4), 2), ShapeError, "unfold: input must have 4 dimensions"),
+        (lambda: F.glu(mg.tensor(1.0)), ShapeError, "glu: input must have at least 1 dimension"),
+        (lambda: F.local_response_norm(mg.zeros(3), 2), ShapeError, "local_response_norm: input must have at least 2 dimensions"),
+        (lambda: F.local_response_norm(mg.zeros(2, 3), 0), ValueError, "local_response_norm: size must be at least 1"),
+        (lambda: F.scaled_dot_product_attention(*[mg.zeros(3)] * 3), ShapeError, "scaled_dot_product_attention: query"),
+        (lambda: F.bilinear(mg.zeros(2, 3), mg.zeros(2, 4), mg.zeros(5, 3, 3)), ShapeError, "bilinear: inputs of shapes"),
+        (lambda: F.multilabel_margin_loss(mg.zeros(2, 3), mg.zeros(2, 3)), DTypeError, "multilabel_margin_loss: .* must be integers"),
+        (lambda: F.multilabel_margin_loss(mg.zeros(1, 2), mg.tensor([[2, -1]])), IndexError, "multilabel_margin_loss: class 2 is out of"),
+        (lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 5])), IndexError, "multi_margin_loss: class 5 is out of range"),
+        (lambda: F.max_unpool1d(mg.zeros(1, 1, 2), mg.zeros(1, 1, 2), 2), DTypeError, "max_unpool1d: indices must be integers"),
+        (lambda: F.rms_norm(mg.tensor([1, 2]), (2,)), DTypeError, "rms_norm: needs a floating dtype, got int64"),
+        (lambda: F.layer_norm(mg.zeros(2, 3), 3, mg.zeros(2)), ShapeError, r"layer_norm: weight must have shape \(3,\), got \(2,\)"),
+        (lambda: F.batch_norm(mg.zeros(2, 3), mg.zeros(2), mg.ones(3)), ShapeError, "batch_norm: running_mean must have shape"),
+        (lambda: F.instance_norm(mg.zeros(2, 3, 4), weight=mg.zeros(4)), ShapeError, "instance_norm: weight must have shape"),
+        (lambda: F.group_norm(mg.zeros(2, 4), 2, bias=mg.zeros(2)), ShapeError, "group_norm: bias must have shape"),
+        (lambda: F.pad(mg.zeros(2, 3), (0, 0), mode="edge"), ValueError, "pad: mode must be .* got 'edge'"),
+        (lambda: F.lp_pool2d(mg.zeros(2, 2), 2, 2), ShapeError, "lp_pool2d: input must have"),
+        (lambda: F.alpha_dropout(mg.zeros(2), 2.0), ValueError, "alpha_dropout: p is a probability, got 2.0"),
+        (lambda: F.dropout2d(mg.zeros(2, 2, 2), -1), ValueError, "dropout2d: p is a probability, got -1"),
+    ],
+)
+def test_a_bad_argument_is_answered_in_the_words_of_the_function(call, error, says):
+    with pytest.raises(error, match=f"^{says}"):
+        call()
+
+
+def test_nothing_to_compute_is_no_mistake():
+    assert F.adaptive_max_pool2d(mg.zeros(1, 1, 4, 4), (0, 2)).shape == (1, 1, 0, 2)
+    assert float(F.cross_entropy(mg.zeros(2, 0), mg.zeros(2, 0))) == 0.0
+    image = mg.tensor(np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4))
+    small = F.interpolate(image, size=2, mode="area")
+    assert small.dtype == mg.uint8 and small.tolist() == [[[[3, 5], [11, 13]]]]

@@ -14,7 +14,7 @@ from ... import backend, functions
 from ...errors import ShapeError
 from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
 from ...tensor import Tensor, as_tensor
-from .common import on_axis, placed, source, span
+from .common import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -162,6 +162,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
 def glu(input: Any, dim: int = -1) -> Tensor:
     """The first half of `dim` times σ of the second half."""
     x = as_tensor(input)
+    check_axes(x, 1, "glu", "to halve one of")
     axis = axis_of(x.ndim, dim, "glu")
     if x.shape[axis] % 2:
         raise ShapeError(f"glu: dimension {dim} of shape {x.shape} has an odd size and cannot be halved.")

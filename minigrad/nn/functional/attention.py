@@ -31,6 +31,10 @@ def scaled_dot_product_attention(
     group of the query's (grouped-query attention, Ainslie et al. 2023); raises ShapeError where they do not divide.
     """
     q, k, v = as_tensor(query), as_tensor(key), as_tensor(value)
+    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ShapeError(
+            f"scaled_dot_product_attention: query (…, L, E), key (…, S, E) and value (…, S, V) do not fit: {q.shape}, {k.shape}, {v.shape}."
+        )
     if enable_gqa:
         k, v = (_for_each_head(q, x) for x in (k, v))
     if is_causal and attn_mask is not None:

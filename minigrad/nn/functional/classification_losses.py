@@ -70,7 +70,7 @@ def cross_entropy(
         if label_smoothing:
             t = t * (1 - label_smoothing) + label_smoothing / classes
         loss = -(logs * t if by_class is None else logs * t * by_class).sum(axis)
-        return loss.sum() / max(1, math.prod(x.shape) // classes) if reduction == "mean" else reduced(loss, reduction, "cross_entropy")
+        return loss.sum() / max(1, math.prod(loss.shape)) if reduction == "mean" else reduced(loss, reduction, "cross_entropy")
     loss, weights = _class_losses(logs, t, weight, ignore_index, "cross_entropy")
     if label_smoothing:
         spread = -(logs if by_class is None else logs * by_class).sum(axis)

@@ -10,6 +10,7 @@ from typing import Any
 from ... import backend, functions
 from ...backend import DType
 from ...engine.inplace import assign, check_target
+from ...errors import DTypeError, ShapeError
 from ...tensor import Tensor, as_tensor, wrap
 
 # ---------------------------------------------------------------------------------------------------------------- arguments
@@ -30,6 +31,18 @@ def each(value: Any, count: int, function: str, name: str, least: int = 0) -> tu
 def as_shape(sizes: Any) -> tuple[int, ...]:
     """The sizes of some axes, or the size of one, as a tuple."""
     return (sizes,) if isinstance(sizes, int) else tuple(sizes)
+
+
+def check_axes(x: Tensor, least: int, function: str, form: str) -> None:
+    """Raise ShapeError if x has fewer axes than `least`; `form` is how they are written, as in "(…, C, H, W)"."""
+    if x.ndim < least:
+        raise ShapeError(f"{function}: input must have at least {least} dimension{'s' if least > 1 else ''} {form}, got shape {x.shape}.")
+
+
+def check_integers(index: Tensor, function: str, what: str) -> None:
+    """Raise DTypeError unless a tensor of indices holds integers."""
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{function}: {what} must be integers, got {index.dtype}.")
 
 
 def check_range(index: Tensor, count: int, function: str, what: str) -> None:

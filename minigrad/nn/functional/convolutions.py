@@ -128,7 +128,7 @@ def transposed_convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, ex
     function, x, w = f"conv_transpose{axes}d", as_tensor(x), as_tensor(w)
     if x.ndim == axes + 1:
         return transposed_convolution(x.unsqueeze(0), w, b, stride, padding, extra, groups, dilation, axes).squeeze(0)
-    if x.ndim != axes + 2 or w.ndim != axes + 2 or x.shape[1] != w.shape[0] or w.shape[0] % groups:
+    if x.ndim != axes + 2 or w.ndim != axes + 2 or x.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups:
         raise ShapeError(
             f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …) of shape {w.shape} in {groups} groups."
         )
@@ -167,6 +167,8 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     x = as_tensor(input)
     if x.ndim == 3:
         return unfold(x.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
+    if x.ndim != 4:
+        raise ShapeError(f"unfold: input must have 4 dimensions (N, C, H, W) or 3, got shape {x.shape}.")
     shifts, counts, around = _under_windows(x.shape[2:], kernel_size, dilation, padding, stride, "unfold")
     for axis, p in enumerate(around):
         x = pad_axis(x, axis=axis + 2, before=p, after=p) if p else x

@@ -29,6 +29,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """y[…, o] = x1ᵀ W[o] x2 + b[o]: weight (outputs, inputs1, inputs2)."""
     a, b, w = as_tensor(input1), as_tensor(input2), as_tensor(weight)
+    if not a.ndim or not b.ndim or w.shape[1:] != (a.shape[-1], b.shape[-1]):
+        raise ShapeError(f"bilinear: inputs of shapes {a.shape} and {b.shape} do not fit weight (outputs, inputs1, inputs2) {w.shape}.")
     left = matmul(a.reshape(*a.shape[:-1], 1, 1, a.shape[-1]), w)  # (…, outputs, 1, inputs2)
     y = (left.squeeze(-2) * b.reshape(*b.shape[:-1], 1, b.shape[-1])).sum(-1)
     return y if bias is None else y + bias

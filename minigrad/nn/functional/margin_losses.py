@@ -11,6 +11,7 @@ from ... import backend, functions
 from ...errors import ShapeError
 from ...functions import arange, clamp, softplus, where
 from ...tensor import Tensor, as_tensor
+from .common import check_integers, check_range
 from .distances import pairwise_distance
 from .reduction import pair, reduced
 
@@ -30,6 +31,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
         return multi_margin_loss(x.reshape(1, -1), t.reshape(1), p, margin, weight, "mean" if reduction == "none" else reduction)
     if x.ndim != 2 or t.shape != x.shape[:1] or t.dtype.kind not in "iu":
         raise ShapeError(f"multi_margin_loss: needs input (N, C) and integers (N,), got {x.shape} and {t.dtype} {t.shape}.")
+    check_range(t, x.shape[1], "multi_margin_loss", "class")
     right = t.unsqueeze(1) == arange(x.shape[1], device=x.device)
     own = x[arange(x.shape[0], device=x.device), t].unsqueeze(1)
     loss = clamp(margin - own + x, min=0.0) ** p
@@ -42,9 +44,11 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     number of classes: x and t (N, C) or (C,).
     """
     x, t = pair(input, target, "multilabel_margin_loss")
+    check_integers(t, "multilabel_margin_loss", "the target's classes")
     rows, labels = (v.reshape(-1, v.shape[-1] if v.ndim else 1) for v in (x, t))
     listed = (labels < 0).to(backend.int64).cumsum(1) == 0
     index = where(listed, labels, 0)
+    check_range(index, rows.shape[1], "multilabel_margin_loss", "class")
     own = ((index.unsqueeze(2) == arange(rows.shape[1], device=rows.device)) & listed.unsqueeze(2)).any(1)
     gap = 1 - rows[arange(rows.shape[0], device=rows.device).reshape(-1, 1), index].unsqueeze(2) + rows.unsqueeze(1)
     counts = listed.unsqueeze(2) & ~own.unsqueeze(1)
@@ -94,9 +98,7 @@ def triplet_margin_loss(
 ) -> Tensor:
     """max(0, d(anchor, positive) − d(anchor, negative) + margin) for the distance ‖a − b + ε‖ₚ; swap: see the next function."""
     distance = lambda a, b: pairwise_distance(a, b, p, eps)
-    return triplet_margin_with_distance_loss(
-        anchor, positive, negative, distance_function=distance, margin=margin, swap=swap, reduction=reduction
-    )
+    return reduced(_triplets(anchor, positive, negative, distance, margin, swap), reduction, "triplet_margin_loss")
 
 
 def triplet_margin_with_distance_loss(
@@ -113,7 +115,12 @@ def triplet_margin_with_distance_loss(
     those from the anchor and from the positive.
     """
     distance = pairwise_distance if distance_function is None else distance_function
+    return reduced(_triplets(anchor, positive, negative, distance, margin, swap), reduction, "triplet_margin_with_distance_loss")
+
+
+def _triplets(anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Tensor], margin: float, swap: bool) -> Tensor:
+    """The loss of each triplet."""
     far = distance(anchor, negative)
     if swap:
         far = functions.minimum(far, distance(positive, negative))
-    return reduced(clamp(distance(anchor, positive) - far + margin, min=0.0), reduction, "triplet_margin_loss")
+    return clamp(distance(anchor, positive) - far + margin, min=0.0)

@@ -11,23 +11,28 @@ import math
 from typing import Any
 
 from ... import backend, functions
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...ops import network, windows
 from ...ops.reduce import mean
 from ...tensor import Tensor, as_tensor, overwrite_payload
-from .common import as_shape, on_axis
+from .common import as_shape, check_axes, on_axis
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """(x − mean) / √(var + ε) · weight + bias over the last axes, whose sizes are `normalized_shape`; biased variance."""
     x = as_tensor(input)
-    return _scaled(network.standardize(x, axes=_last_axes(x, normalized_shape, "layer_norm"), eps=eps), weight, bias)
+    axes = _last_axes(x, normalized_shape, "layer_norm")
+    _check_sizes(x.shape[axes[0] :], "layer_norm", weight=weight, bias=bias)
+    return _scaled(network.standardize(x, axes=axes, eps=eps), weight, bias)
 
 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     """x / √(mean x² + ε) · weight over the last axes."""
     x = as_tensor(input)
     axes = _last_axes(x, normalized_shape, "rms_norm")
+    _check_sizes(x.shape[axes[0] :], "rms_norm", weight=weight)
+    if not backend.is_differentiable(x.dtype):
+        raise DTypeError(f"rms_norm: needs a floating dtype, got {x.dtype}.")
     small = backend.precision(x.dtype) if eps is None else eps
     return _scaled(x * functions.rsqrt((x * x).mean(axes, keepdim=True) + small), weight, None)
 
@@ -43,8 +48,9 @@ def _last_axes(x: Tensor, normalized_shape: Any, function: str) -> tuple[int, ..
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """(N, C, …) normalised over each of `num_groups` groups of channels; weight and bias have one number a channel."""
     x = as_tensor(input)
-    if x.ndim < 2 or x.shape[1] % num_groups:
+    if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
         raise ShapeError(f"group_norm: the channels of input {x.shape} cannot be divided into {num_groups} groups.")
+    _check_sizes(x.shape[1:2], "group_norm", weight=weight, bias=bias)
     grouped = x.reshape(x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups)
     return _by_channel(network.standardize(grouped, axes=(2,), eps=eps).reshape(x.shape), weight, bias)
 
@@ -68,6 +74,7 @@ def instance_norm(
         raise ShapeError(f"instance_norm: needs a batch, channels and at least one more axis, got shape {x.shape}.")
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_sizes(x.shape[1:2], "instance_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     axes = tuple(range(2, x.ndim))
     count = math.prod(x.shape[2:])
     if count <= 1:
@@ -95,6 +102,7 @@ def batch_norm(
     x = as_tensor(input)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: needs a batch and channels, got shape {x.shape}.")
+    _check_sizes(x.shape[1:2], "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("batch_norm: without training it needs running_mean and running_var.")
@@ -116,8 +124,18 @@ def batch_norm(
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + α · mean over `size` neighbouring channels of x²)^β."""
     x = as_tensor(input)
+    check_axes(x, 2, "local_response_norm", "(N, C, …)")
+    if size < 1:
+        raise ValueError(f"local_response_norm: size must be at least 1, got {size}.")
     sums = windows.window_sum(x * x, axis=1, size=size, stride=1, dilation=1, padding=(size // 2, (size - 1) // 2))
     return x / (k + alpha / size * sums) ** beta
+
+
+def _check_sizes(shape: tuple[int, ...], function: str, **numbers: Any) -> None:
+    """Raise ShapeError unless each of the tensors that are given has this shape."""
+    for name, value in numbers.items():
+        if value is not None and tuple(as_tensor(value).shape) != shape:
+            raise ShapeError(f"{function}: {name} must have shape {shape}, got {tuple(as_tensor(value).shape)}.")
 
 
 def _scaled(y: Tensor, weight: Any, bias: Any) -> Tensor:

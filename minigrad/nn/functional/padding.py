@@ -22,6 +22,8 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     mode: "constant" (of `value`, 0 by default), "reflect" (mirrored without repeating the edge), "replicate" (the edge), "circular".
     """
     x = as_tensor(input)
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise ValueError(f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.')
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ValueError(f"pad: {tuple(pad)} must hold pairs for at most the {x.ndim} axes of input {x.shape}.")
     for i in range(len(pad) // 2):
@@ -62,8 +64,6 @@ def _mirrored(n: int, before: int, after: int, mode: str) -> list[int]:
         if max(before, after) > n:
             raise ValueError(f"pad: circular padding of ({before}, {after}) goes more than once round {n} elements.")
         return [i % n for i in positions]
-    if mode == "reflect":
-        if max(before, after) >= n:
-            raise ValueError(f"pad: reflect needs padding smaller than the axis; got ({before}, {after}) for {n} elements.")
-        return [-i if i < 0 else 2 * (n - 1) - i if i >= n else i for i in positions]
-    raise ValueError(f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.')
+    if max(before, after) >= n:
+        raise ValueError(f"pad: reflect needs padding smaller than the axis; got ({before}, {after}) for {n} elements.")
+    return [-i if i < 0 else 2 * (n - 1) - i if i >= n else i for i in positions]

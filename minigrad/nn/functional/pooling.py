@@ -17,7 +17,7 @@ from ...functions import arange, cat, where
 from ...ops import windows
 from ...ops.index import index_put
 from ...tensor import Tensor, as_tensor
-from .common import check_range, each, on_axis, span, table
+from .common import check_integers, check_range, each, on_axis, span, table
 
 # ------------------------------------------------------------------------------------------------------- the largest element
 
@@ -103,6 +103,7 @@ def _unpooled(x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
     function, x, index = f"max_unpool{axes}d", as_tensor(x), as_tensor(indices)
     if x.shape != index.shape or x.ndim not in (axes + 1, axes + 2):
         raise ShapeError(f"{function}: input of shape {x.shape} and indices of shape {index.shape} must agree and have {axes + 2} axes.")
+    check_integers(index, function, "indices")
     kernel, around = each(kernel_size, axes, function, "kernel_size", 1), each(padding, axes, function, "padding")
     steps = kernel if stride is None else each(stride, axes, function, "stride", 1)
     size = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)]
@@ -123,7 +124,7 @@ def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Tensor:
     """Mean of each window of (N, C, L) or (C, L)."""
-    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
+    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1, "avg_pool1d")
 
 
 def avg_pool2d(
@@ -136,7 +137,7 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Mean of each window of (N, C, H, W) or (C, H, W). count_include_pad: whether the zeros of the padding count as elements."""
-    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
+    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2, "avg_pool2d")
 
 
 def avg_pool3d(
@@ -149,16 +150,18 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Mean of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as `avg_pool2d`."""
-    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
+    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3, "avg_pool3d")
 
 
-def _avg_pooled(x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, override: int | None, axes: int) -> Tensor:
+def _avg_pooled(
+    x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, override: int | None, axes: int, function: str
+) -> Tensor:
     x = as_tensor(x)
     if override == 0:
-        raise ValueError(f"avg_pool{axes}d: divisor_override must not be zero.")
+        raise ValueError(f"{function}: divisor_override must not be zero.")
     shape, dtype = x.shape, x.dtype
     divisor = 1
-    for along in _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, f"avg_pool{axes}d"):
+    for along in _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, function):
         x = windows.window_sum(x, **along)
         if override is not None:
             continue
@@ -186,9 +189,10 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
 
 
 def _norm_pooled(x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int) -> Tensor:
-    total = _avg_pooled(x**p, kernel, stride, 0, ceil_mode, True, None if ceil_mode else 1, axes)
+    function = f"lp_pool{axes}d"
+    total = _avg_pooled(x**p, kernel, stride, 0, ceil_mode, True, None if ceil_mode else 1, axes, function)
     if ceil_mode:  # what hangs over counts as if the window's mean stood there, as in PyTorch
-        total = total * math.prod(each(kernel, axes, f"lp_pool{axes}d", "kernel_size", 1))
+        total = total * math.prod(each(kernel, axes, function, "kernel_size", 1))
     zero = total == 0
     return where(zero, 0.0, where(zero, 1.0, total) ** (1 / p))
 
@@ -292,10 +296,15 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
     x = as_tensor(x)
     _check_images(x, axes, function)
     wanted = (output_size,) * axes if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    if len(wanted) != axes or any(m is not None and m < 0 for m in wanted):
+        raise ValueError(f"{function}: output_size must be one number or {axes}, each at least 0 or None, got {output_size!r}.")
     for i in reversed(range(axes)):
         axis = x.ndim - axes + i
         n, m = x.shape[axis], x.shape[axis] if wanted[i] is None else int(wanted[i] or 0)
         if n == m:
+            continue
+        if m == 0:
+            x = span(x, axis, 0, 0)
             continue
         if n % m == 0:
             x = part(x, axis, n // m)

@@ -60,8 +60,8 @@ def interpolate(
         raise DTypeError(f'interpolate: mode "{mode}" needs a floating dtype or uint8 (an image), got {x.dtype}.')
     lengths, ratios = _resized(x.shape[2:], size, scale_factor, recompute_scale_factor)
     if mode == "area":
-        return adaptive_mean(x, lengths, axes, "interpolate")
-    for axis, (m, ratio) in enumerate(zip(lengths, ratios, strict=True), 2):
+        x = adaptive_mean(x, lengths, axes, "interpolate")
+    for axis, (m, ratio) in enumerate(zip(lengths, ratios, strict=True), 2) if mode != "area" else ():
         n = x.shape[axis]
         if m == n and ratio == 1:
             continue

@@ -9,11 +9,13 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...tensor import Tensor, as_tensor
+from .common import check_axes
 
 
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """(N, C r², H, W) to (N, C, H r, W r): channels become pixels."""
-    x, r = as_tensor(input), upscale_factor
+    x, r = as_tensor(input), _factor(upscale_factor, "pixel_shuffle")
+    check_axes(x, 3, "pixel_shuffle", "(…, C, H, W)")
     *lead, c, h, w = x.shape
     if c % r**2:
         raise ShapeError(f"pixel_shuffle: {c} channels cannot be divided into squares of {r} by {r}.")
@@ -22,7 +24,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """(…, C, H r, W r) to (…, C r², H, W): pixels become channels."""
-    x, r = as_tensor(input), downscale_factor
+    x, r = as_tensor(input), _factor(downscale_factor, "pixel_unshuffle")
+    check_axes(x, 3, "pixel_unshuffle", "(…, C, H, W)")
     *lead, c, h, w = x.shape
     if h % r or w % r:
         raise ShapeError(f"pixel_unshuffle: an image of {h} by {w} cannot be divided into squares of {r}.")
@@ -30,9 +33,16 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     return cut.reshape(*lead, c * r * r, h // r, w // r)
 
 
+def _factor(factor: int, function: str) -> int:
+    """The factor. Raises ValueError below 1."""
+    if factor < 1:
+        raise ValueError(f"{function}: the factor must be at least 1, got {factor}.")
+    return factor
+
+
 def channel_shuffle(input: Any, groups: int) -> Tensor:
     """(N, C, …) with the channels of `groups` groups dealt out in turn."""
     x = as_tensor(input)
-    if x.ndim < 3 or x.shape[1] % groups:
+    if x.ndim < 3 or groups < 1 or x.shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of input {x.shape} cannot be divided into {groups} groups.")
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, -1).transpose(1, 2).reshape(x.shape)
