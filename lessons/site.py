@@ -26,9 +26,9 @@ NEEDED = {"sphinx": "sphinx", "myst_nb": "myst-nb", "furo": "furo", "sphinx-math
 INDEX = """\
 # {title}
 
-Automatic differentiation to read, to watch and to do. Every page is a notebook that was run when this site was made; the pictures in it
-step at a click, here as in the notebook. To write in it, to do the exercises and to have them checked, open the course in JupyterLab:
-`minigrad lab`.
+Automatic differentiation to read, to watch and to do. Each lesson takes twenty to forty minutes, and is a notebook that was run when this
+site was made: the pictures in it step at a click, here as in the notebook. Its exercises wait for somebody to do them, so their checks say
+“not started”. To write in a lesson and to have the exercises checked, open the course in JupyterLab: `minigrad lab`.
 
 ```{{toctree}}
 :caption: Lessons
@@ -94,6 +94,8 @@ def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the cou
 
 
 STYLE = """\
+/* Nothing is cut: long lines are broken, as JupyterLab breaks those of an output. */
+.highlight pre, .cell_output pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .cell_output iframe { border: 0; width: 100%; }
 .cell_output table { font-size: 0.9em; }
 """

@@ -18,6 +18,7 @@ MAPS = {
     "the absolute value": np.abs,
     "the length": lambda v: np.array([np.sqrt(np.sum(v * v))]),
     "the third power": lambda v: v**3,
+    "the cube root of the sum of cubes": lambda v: np.cbrt([np.sum(v**3)]),
 }
 
 

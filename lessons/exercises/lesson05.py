@@ -123,9 +123,22 @@ _EXP = Vjp(
     ),
 )
 # The exponential is its own derivative: to take the one for the other is no mistake here.
-PULL_EXP = replace(_EXP, misconceptions=tuple(m for m in _EXP.misconceptions if m.name != "value instead of derivative"))
+PULL_EXP = replace(
+    _EXP,
+    misconceptions=(
+        *(m for m in _EXP.misconceptions if m.name != "value instead of derivative"),
+        Misconception.of(
+            "power rule",
+            "you used the rule of xⁿ. Here x is the exponent, and eˣ is its own derivative.",
+            lambda x, g: g * x * np.exp(x - 1),
+        ),
+        Misconception.of(
+            "exponential of the adjoint", "you took the exponential of `g`. It belongs to the input x.", lambda x, g: np.exp(g)
+        ),
+    ),
+)
 
-PULL_T = Vjp(
+_T = Vjp(
     "pull_t",
     lambda x: x.t(),
     draws={"values": [_matrices((2, 2)), _matrices((3, 3))], "shapes": [_matrices((2, 3)), _matrices((1, 4)), _matrices((0, 2))]},
@@ -134,6 +147,21 @@ PULL_T = Vjp(
         "The transpose computes nothing, it only moves elements. Where does the adjoint of the element in row 0, column 1 have to go?",
         "The element x[i, j] became element [j, i] of the result, so its adjoint lies at g[j, i].",
         "The result has the shape of x: g has rows and columns the other way round.",
+    ),
+)
+# The transpose has no derivative to be forgotten: whoever returns g as it came has not moved it.
+PULL_T = replace(
+    _T,
+    misconceptions=(
+        Misconception.of("not moved", "`g` comes back as it came: each of its elements has to be moved back.", lambda x, g: g),
+        Misconception.of("the value", "you transposed x. It is the adjoint `g` that has to be moved back.", lambda x, g: x.T),
+        Misconception.of("times the value", "you multiply by x. Moving elements does not change them.", lambda x, g: g * x.T),
+        Misconception.of(
+            "reshaped",
+            "you gave `g` another shape, but left its elements in their order: `reshape` does not move them.",
+            lambda x, g: np.reshape(g, x.shape),
+        ),
+        *(m for m in _T.misconceptions if m.name not in ("forgets the local derivative", "value instead of derivative")),
     ),
 )
 

@@ -17,6 +17,7 @@ from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from ..grading.kinds.rule import jvp_by_differences, pushed
+from ..grading.words import counted
 from .drive08 import FUNCTIONS, MAPS
 from .made import by_name
 
@@ -70,6 +71,11 @@ def _told(case: Case, got: Any) -> str:
             "multiples only", "you ask for multiples only; sums can still go wrong.", _by(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)))
         ),
         Misconception(
+            "multiples of both signs only",
+            "you ask for multiples only; sums can still go wrong. A cube root of a sum of cubes gets through.",
+            _by(lambda g, u, w: np.allclose(g(-2 * u), -2 * g(u))),
+        ),
+        Misconception(
             "positive multiples only",
             "you use positive multiples only; a length, or |v|, gets through then.",
             _by(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(2 * w), 2 * g(w))),
@@ -99,6 +105,12 @@ looks_linear.accept(_told)
 
 def _columns_summed(which: str, x: np.ndarray) -> np.ndarray:
     return pushed(FUNCTIONS[which], [x], [np.ones_like(x)])
+
+
+def _by_x(which: str, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """What comes of it if the first pass is differentiated by x: second derivatives."""
+    of_ones = lambda x: mg.func.vjp(FUNCTIONS[which], x)[1](mg.ones_like(FUNCTIONS[which](x)))[0]
+    return np.asarray(as_plain(mg.func.vjp(of_ones, mg.tensor(x))[1](mg.tensor(u))[0]))
 
 
 def _pulled(which: str, x: np.ndarray) -> np.ndarray:
@@ -142,6 +154,11 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
             lambda case: _pulled(case.args["which"], case.args["x"]),
         ),
         Misconception(
+            "by x",
+            "your second pass differentiates by x. By the seed v it should be: g is linear in v, and its slope is what you want.",
+            lambda case: _by_x(case.args["which"], case.args["x"], case.args["u"]),
+        ),
+        Misconception(
             "gradient times u",
             "you multiply Jᵀ v by u, entry by entry.",
             lambda case: _pulled(case.args["which"], case.args["x"]) * case.args["u"],
@@ -179,7 +196,11 @@ def _about_marks(case: Case, got: Any) -> str:
         users = [n.id for n in network if wrong[0] in n.inputs and not n.dangling]
         return f"{wrong[0]} does not dangle: " + (f"{users[0]} uses it, and that is needed." if users else "it is a result.")
     missing = _dangling(network) - set(got)
-    return f"so far every mark is right, but {len(missing)} more dangle." if missing else ""
+    return (
+        f"so far every mark is right, but {counted(len(missing), 'more node')} {'dangles' if len(missing) == 1 else 'dangle'}."
+        if missing
+        else ""
+    )
 
 
 def _first_backward(case: Case) -> list[str]:

@@ -61,10 +61,10 @@ def _about_kept(case: Case, got: Any) -> str:
     if type(got) is not dict:
         return '`kept` should be a dictionary such as {"sin": "x", …}.'
     if operation not in got:
-        return f"{operation} has no entry yet."
+        return f"`{operation}` has no entry yet."
     if got[operation] not in ("x", "y", "nothing"):
-        return f'the entry of {operation} should be "x", "y" or "nothing".'
-    return "" if got[operation] == keeps(operation) else f"the entry of {operation} is not right; write its derivative down."
+        return f'the entry of `{operation}` should be "x", "y" or "nothing".'
+    return "" if got[operation] == keeps(operation) else f"the entry of `{operation}` is not right; write its derivative down."
 
 
 @exercise(

@@ -38,7 +38,7 @@ def _right(f: Callable[..., Any], what: str, inputs: list[Any], seeds: list[Any]
         return mg.func.jvp(f, tuple(points), tuple(mg.tensor(t) for t in seeds))[1]
     seed = mg.tensor(seeds[0])
     if what == "gradient":
-        return list(mg.func.vjp(f, *points)[1](seed))
+        return mg.func.vjp(f, *points)[1](seed)[0]
     return mg.func.grad(lambda x: mg.func.vjp(f, x)[1](seed)[0].sum())(points[0])
 
 
@@ -74,6 +74,10 @@ def _present(name: str) -> Callable[[Case], str]:
     return present
 
 
+def _case(group: str, what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Case:
+    return Case.of(group, {"what": what, "inputs": inputs, "seeds": seeds})
+
+
 def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(rng.uniform(0.3, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))
 
@@ -86,20 +90,32 @@ SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (0,))
 
 def _softplus_cases(rng: np.random.Generator) -> Iterator[Case]:
     for shape in SHAPES:
-        yield Case.of("values", {"what": "value", "inputs": [_draw(rng, shape)], "seeds": []})
-        yield Case.of("gradients", {"what": "gradient", "inputs": [_draw(rng, shape)], "seeds": [_draw(rng, shape)]})
+        yield _case("values", "value", [_draw(rng, shape)], [])
+        yield _case("gradients", "gradient", [_draw(rng, shape)], [_draw(rng, shape)])
     for x in (np.array([800.0, -800.0]), np.array(float(rng.uniform(750, 1500)))):
-        yield Case.of("large inputs", {"what": "value", "inputs": [x], "seeds": []})
-        yield Case.of("large inputs", {"what": "gradient", "inputs": [x], "seeds": [np.full_like(x, -2.0)]})
+        yield _case("large inputs", "value", [x], [])
+        yield _case("large inputs", "gradient", [x], [np.full_like(x, -2.0)])
 
 
 def _softplus_but(gradient: Callable[[np.ndarray, np.ndarray], Any]) -> Callable[..., Any]:
     """A Softplus whose value is right."""
 
     def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
-        return np.asarray(np.logaddexp(0, inputs[0])) if what == "value" else [np.asarray(gradient(inputs[0], seeds[0]))]
+        return np.asarray(np.logaddexp(0, inputs[0]) if what == "value" else gradient(inputs[0], seeds[0]))
 
     return wrong
+
+
+def _as_written(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
+    """The formulas ln(1 + exp(x)) and exp(x)/(1 + exp(x)), word by word."""
+    with np.errstate(all="ignore"):
+        grown = np.exp(inputs[0])
+        return np.asarray(np.log(1 + grown) if what == "value" else seeds[0] * grown / (1 + grown))
+
+
+def _overflows(case: Case, got: Any) -> bool:
+    """Whether all is right but for large inputs, at which something is infinite or not a number."""
+    return not _as_graded(softplus)(case, got) or (case.group == "large inputs" and not np.isfinite(got).all())
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
@@ -118,6 +134,12 @@ softplus = _own(
         "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward` returns `g * mg.sigmoid(x)`.",
     ),
     misconceptions=(
+        Misconception(
+            "overflow",
+            "you take the exponential of a large number, which is infinite for a computer. Of a large negative number it is 0.",
+            lambda case: _as_written(**case.args),
+            explains=_overflows,
+        ),
         Misconception.of(
             "forgets g", "you left out `g`, the adjoint that arrives: multiply by it.", _softplus_but(lambda x, g: _logistic(x))
         ),
@@ -141,7 +163,7 @@ softplus = _own(
 
 
 def _norm_cases(rng: np.random.Generator) -> Iterator[Case]:
-    gradient = lambda group, x: Case.of(group, {"what": "gradient", "inputs": [x], "seeds": [_draw(rng, ())]})
+    gradient = lambda group, x: _case(group, "gradient", [x], [_draw(rng, ())])
     for shape in ((3,), (1,), (2, 2), ()):
         yield gradient("other vectors", _draw(rng, shape))
     yield gradient("other vectors", np.array([0.0, float(rng.uniform(1, 2)), 0.0]))
@@ -155,7 +177,7 @@ def _norm_but(gradient: Callable[[np.ndarray, np.ndarray, Any], Any]) -> Callabl
 
     def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
         with np.errstate(all="ignore"):
-            return [np.asarray(gradient(inputs[0], seeds[0], np.sqrt(np.sum(inputs[0] ** 2))))]
+            return np.asarray(gradient(inputs[0], seeds[0], np.sqrt(np.sum(inputs[0] ** 2))))
 
     return wrong
 
@@ -171,9 +193,9 @@ def _is_zero(case: Case) -> bool:
 def _a_little_small(case: Case, got: Any) -> bool:
     """Whether a gradient is right but for a number that was added to the length; a short vector feels it more than a long one."""
     if _is_zero(case):
-        return not got[0].any()
-    x, right = case.args["inputs"][0], np.asarray(_norm_but(lambda x, g, y: g * x / y)(**case.args)[0])
-    share = got[0][right != 0] / right[right != 0]
+        return not np.any(got)
+    x, right = case.args["inputs"][0], _norm_but(lambda x, g, y: g * x / y)(**case.args)
+    share = np.asarray(got)[right != 0] / right[right != 0]
     return bool((share > (0.9 if np.abs(x).max() > 0.1 else 0.0)).all() and (share <= 1).all())
 
 
@@ -192,7 +214,7 @@ norm = _own(
             "the hole is still there",
             "0 is still divided by 0: NaN comes back from the zero vector.",
             _of(_norm_but(lambda x, g, y: g * x / y)),
-            explains=lambda case, got: bool(np.isnan(got[0]).all()) if _is_zero(case) else not _as_graded(norm)(case, got),
+            explains=lambda case, got: bool(np.isnan(got).all()) if _is_zero(case) else not _as_graded(norm)(case, got),
         ),
         Misconception(
             "a small number",
@@ -202,7 +224,12 @@ norm = _own(
         ),
         Misconception.of("forgets g", "you left out `g`.", _norm_but(lambda x, g, y: x / np.where(y > 0, y, 1.0))),
         Misconception.of("not divided", "you forgot to divide by the length.", _norm_but(lambda x, g, y: g * x)),
-        Misconception.of("the square", "that is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
+        Misconception.of(
+            "exchanged",
+            "x and y are exchanged: they come back in the order in which `forward` puts them aside.",
+            _norm_but(lambda x, g, y: g * y / np.where(x > 0, x, 1.0)),
+        ),
+        Misconception.of("the square", "That is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
         Misconception.of(
             "passes g on",
             "At the zero vector nothing should come back: the slope is 0 there.",
@@ -218,10 +245,10 @@ norm = _own(
 def _hypotenuse_cases(rng: np.random.Generator) -> Iterator[Case]:
     for shape in SHAPES:
         ab, seeds = [_draw(rng, shape), _draw(rng, shape)], [_draw(rng, shape), _draw(rng, shape)]
-        yield Case.of("tangents", {"what": "tangent", "inputs": ab, "seeds": seeds})
+        yield _case("tangents", "tangent", ab, seeds)
     for i in (0, 1):
         ab = [_draw(rng, (2,)), _draw(rng, (2,))]
-        yield Case.of("one input moves", {"what": "tangent", "inputs": ab, "seeds": [_draw(rng, (2,)) * float(k == i) for k in (0, 1)]})
+        yield _case("one input moves", "tangent", ab, [_draw(rng, (2,)) * float(k == i) for k in (0, 1)])
 
 
 def _length_but(tangent: Callable[..., Any]) -> Callable[..., Any]:
@@ -258,6 +285,9 @@ hypotenuse = _own(
         ),
         Misconception.of("swapped", "the operands are swapped.", _length_but(lambda a, b, da, db, y: (b * da + a * db) / y)),
         Misconception.of("not divided", "you forgot to divide by the length.", _length_but(lambda a, b, da, db, y: a * da + b * db)),
+        Misconception.of(
+            "the square", "That is the tangent of a² + b², without the root.", _length_but(lambda a, b, da, db, y: 2 * (a * da + b * db))
+        ),
         Misconception.of("the first only", "the part of `db` is missing.", _length_but(lambda a, b, da, db, y: a * da / y)),
     ),
 )
@@ -267,15 +297,15 @@ hypotenuse = _own(
 
 
 def _cube_cases(rng: np.random.Generator) -> Iterator[Case]:
-    for group, what in (("first derivative", "gradient"), ("second derivative", "second")):
+    for group, what in (("first derivative", "gradient"), ("second derivative", "second derivative")):
         for shape in SHAPES[:3]:
-            yield Case.of(group, {"what": what, "inputs": [_draw(rng, shape)], "seeds": [_draw(rng, shape)]})
+            yield _case(group, what, [_draw(rng, shape)], [_draw(rng, shape)])
 
 
 def _cube_but(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
     def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
         x, g = inputs[0], seeds[0]
-        return [np.asarray(first(x, g))] if what == "gradient" else np.asarray(second(x, g))
+        return np.asarray((first if what == "gradient" else second)(x, g))
 
     return wrong
 
@@ -302,6 +332,11 @@ cube = _own(
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: g * 3 * x),
         ),
         Misconception.of("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),
+        Misconception.of(
+            "one derivative too many",
+            "That is 6x, the second derivative of x³; `backward` needs the first.",
+            _cube_but(lambda x, g: g * 6 * x, lambda x, g: g * 6 + 0 * x),
+        ),
         Misconception.of(
             "power", "The power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)
         ),
@@ -345,7 +380,8 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: _cards(lambda x: x * _Logistic.apply(x)),
         because="Logistic is one operation, and the product is another. What happens inside `forward` is not recorded.",
         slips=(
-            ("That counts what happens inside `forward`. It is not recorded.", lambda: _cards(lambda x: x / (1 + mg.exp(-x))) + 1),
+            ("That counts what happens inside `forward` too. It is not recorded.", lambda: _cards(lambda x: x / (1 + mg.exp(-x))) + 1),
+            ("That is what happens inside `forward`. It is not recorded.", lambda: _cards(lambda x: 1 / (1 + mg.exp(-x)))),
             ("That is Logistic alone; the product is an operation too.", lambda: 1.0),
             ("An input is a node, but no operation.", lambda: 3.0),
         ),

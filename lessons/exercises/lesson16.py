@@ -106,7 +106,7 @@ def Diagnosis(letter: str) -> Exercise:
     def accept(case: Case, got: Any) -> str:
         if type(got) is not str or got not in NAMES:
             return f"write one of the names as a text: {', '.join(map(repr, NAMES))}."
-        return "" if got == right else f"{got!r} it is not: {_why_not(_part(letter), got)}"
+        return "" if got == right else f"it is not {got!r}: {_why_not(_part(letter), got)}"
 
     return told_by(
         accept,

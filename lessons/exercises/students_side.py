@@ -63,11 +63,14 @@ def jacobian(answers, call, name, x):
 
 
 def own_operation(answers, call, what, inputs, seeds):
-    """A student's Function at a point. what: "value", "gradient" (of each input), "tangent", or "second" (of one input).
+    """A student's Function at a point. what: "value", "tangent", or of its one input "gradient" or "second derivative".
 
-    seeds: the cotangent of the result, or a tangent for each input. None where a method returned nothing: it is not written yet.
+    seeds: the cotangent of the result, or a tangent for each input. None where a method returned nothing: it is not written yet. Raises
+    ValueError for what is no Function.
     """
     kind, told = answers[call], []
+    if not (isinstance(kind, type) and issubclass(kind, mg.autograd.Function)):
+        raise ValueError(f"it should be a class derived from `Function`, which begins with `class {call}(Function):`")
 
     def told_by(rule):
         def run(ctx, *given):
@@ -78,18 +81,23 @@ def own_operation(answers, call, what, inputs, seeds):
 
     rule = "jvp" if what == "tangent" else "backward"
     watched = kind if what == "value" else type(kind.__name__, (kind,), {rule: told_by(rule)})
-    points = [mg.tensor(x).requires_grad_(what in ("gradient", "second")) for x in inputs]
+    points = [mg.tensor(x).requires_grad_(what in ("gradient", "second derivative")) for x in inputs]
     if what == "tangent":
-        _, found = mg.func.jvp(watched.apply, tuple(points), tuple(mg.tensor(t) for t in seeds))
-        return None if None in told else found
+        try:
+            _, found = mg.func.jvp(watched.apply, tuple(points), tuple(mg.tensor(t) for t in seeds))
+        except mg.AutogradError:
+            if told and isinstance(told[-1], tuple | list):  # a tangent for each input; the engine wants one, for the result
+                return list(told[-1])
+            raise
+        return None if any(one is None for one in told) else found
     y = watched.apply(*points)
     if what == "value" or y is None:
         return y
-    grads = mg.autograd.grad(y, points, mg.tensor(seeds[0]), create_graph=what == "second", allow_unused=True)
+    grads = mg.autograd.grad(y, points, mg.tensor(seeds[0]), create_graph=what != "gradient", allow_unused=True)
     if any(one is None for one in told):
         return None
     if what == "gradient":
-        return list(grads)
+        return grads[0]
     if not grads[0].requires_grad:
         return mg.zeros_like(points[0])  # the gradient is a constant
     return mg.autograd.grad(grads[0].sum(), points[0])[0]

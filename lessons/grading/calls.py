@@ -27,7 +27,7 @@ from typing import Any
 
 from .absent import Absent
 from .forbidden import watched
-from .stubs import is_blank, is_stub, methods
+from .stubs import is_blank, is_stub, methods, unwritten
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL, a_kind, counted, cure, without_stop
 
 SECONDS = 3.0
@@ -125,7 +125,7 @@ def as_number(value: Any, place: str) -> float:
 def need_function(function: Any, name: str) -> None:
     """Raises StudentProblem unless it can be called; name: what the exercise calls it."""
     if function is None or function is ...:
-        raise StudentProblem("unfinished", f"`{name}` is not written yet.")
+        raise StudentProblem("unfinished", unwritten(name, function))
     if not callable(function):
         raise StudentProblem("type", not_a_function(name, function))
 

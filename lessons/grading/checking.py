@@ -20,6 +20,7 @@ from .feedback import Feedback, Line
 from .forbidden import watching
 from .judge import Judgement, smallest_case, unfit, weigh
 from .local import run_cases
+from .words import sentence
 
 
 def check_exercise(exercise: Exercise, answers: Sequence[Any], seed: int | None = None) -> Feedback:
@@ -69,7 +70,7 @@ def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: s
     kinds = {item.kind for item in judgement.items}
     if not judgement.started:
         feedback.status, feedback.points = "unfinished", 0.0
-        feedback.lines.append(Line("unfinished", f"Not started yet: {judgement.items[0].say}"))
+        feedback.lines.append(Line("unfinished", sentence(judgement.items[0].say)))
         return feedback
     if judgement.full:
         feedback.status, feedback.hints = "right", ()

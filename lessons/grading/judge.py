@@ -105,7 +105,8 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
         raise SheetError("what is expected is not finite: choose cases in which it is.")
     if type(got) not in (bool, int, float, np.ndarray):
         should = f"an array of shape {right.shape}" if right.ndim else "a number"
-        return f"{name} is {a_kind(got)}, but should be {should}."
+        only = " (take its only entry: `[0]`)" if type(got) in (list, tuple) and len(got) == 1 else ""
+        return f"{name} is {a_kind(got)}, but should be {should}{only}."
     shape = got.shape if isinstance(got, np.ndarray) else ()
     if shape != right.shape:
         return f"{name} has the shape {shape}, but should have the shape {right.shape}."
@@ -132,7 +133,7 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
     if good.all():
         return ""
     place = tuple(int(i) for i in np.argwhere(~good)[0])
-    at = f" at {list(place) if len(place) > 1 else place[0]}" if place else ""
+    at = f" at {list(place)}" if place else ""
     return f"{name} is {shown(found[place].item())}{at}, which is not right."
 
 
@@ -251,10 +252,18 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
     failing = [i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden]
     failing = [i for i in failing if items[i].kind not in nothing_to_show]
     # Wrong values before calls that ended without one, and empty arrays last: they are small, but tell little.
-    failing.sort(key=lambda i: (bool(items[i].kind), not cases[i].size, cases[i].size))
+    failing.sort(key=lambda i: (bool(items[i].kind), not cases[i].size or _has_empty_array(cases[i].args), cases[i].size))
     if failing:
         _place(exercise, cases[failing[0]], returned[failing[0]], items[failing[0]], result)
     return result
+
+
+def _has_empty_array(value: Any) -> bool:
+    """Whether a plain value is an array without elements, or holds one."""
+    if isinstance(value, np.ndarray):
+        return value.size == 0
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return any(map(_has_empty_array, inner))
 
 
 def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> Item:
@@ -267,7 +276,8 @@ def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> It
     right = said is True or said == ""
     say = "" if right else said if isinstance(said, str) else f"{returned_by(exercise, case)} is {shown(back.value)}, which is not right."
     if back.value is None and not right and not exercise.is_value:
-        say = f"`{call}` returned nothing (None). Is a `return` missing?"
+        where = "gave nothing (None). Is a `return` missing in it?"  # a drive may have been given a class, of which one method returned it
+        say = f"`{call}` {where if exercise.drive else 'returned nothing (None). Is a `return` missing?'}"
     return Item(case.group, call, right, say, "", back.cpu_s)
 
 

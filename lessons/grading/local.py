@@ -19,7 +19,7 @@ from .absent import Absent
 from .calls import StudentProblem, TimeUp, describe, describe_use, not_a_function, run_limited
 from .exercise import Case, Exercise, Returned
 from .judge import returned_by
-from .stubs import EMPTY, Unwritten, attempt, is_blank, is_no_code, without_gaps
+from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
 from .wire import WireError, decode, encode
 
 
@@ -58,7 +58,7 @@ def _run(exercise: Exercise, case: Case, answers: Mapping[str, Any], drive: Call
     name = exercise.called(case)
     given = answers.get(name)
     if is_blank(given):
-        return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
+        return Returned(error=unwritten(name, given, is_value=exercise.is_value), kind="unfinished")
     arguments = copy.deepcopy(list(case.args.values()))  # a function that changes its arguments must not change the case
     if exercise.is_value:
         function, arguments = (lambda: without_gaps(given)), []
@@ -71,16 +71,24 @@ def _run(exercise: Exercise, case: Case, answers: Mapping[str, Any], drive: Call
     else:
         return Returned(error=not_a_function(name, given), kind="type")
     cpu, wall = time.thread_time(), time.monotonic()
-    others = [answers[other] for other in exercise.answers if other in answers] if drive is not None else []
-    used = [given, *others]
+    others = {other: answers[other] for other in exercise.answers if other in answers} if drive is not None else {}
+    used = [given, *others.values()]
     told = (lambda error: describe_use(error, name, used)) if drive else (lambda error: f"`{name}` raised {describe(error, given)}")
     limit = min(seconds, 3 * exercise.limit_s)
-    back = _guarded(lambda: attempt(lambda: function(*arguments), given, others), name, returned_by(exercise, case), told, limit)
+    about, empty = returned_by(exercise, case), lambda: unwritten(name, given, others)
+    back = _guarded(lambda: attempt(lambda: function(*arguments), given, others.values()), name, about, empty, told, limit)
     return Returned(back.value, back.error, back.kind, time.thread_time() - cpu, time.monotonic() - wall)
 
 
-def _guarded(call: Callable[[], Any], name: str, about: str, told: Callable[[BaseException], str], seconds: float) -> Returned:
-    """What a call gives. about: the subject of a sentence about it; told: what is said of an exception."""
+def _guarded(
+    call: Callable[[], Any],
+    name: str,
+    about: str,
+    empty: Callable[[], str],
+    told: Callable[[BaseException], str],
+    seconds: float,
+) -> Returned:
+    """What a call gives. about: the subject of a sentence about it; empty, told: say what is to be said of a stub and of an exception."""
     try:
         return Returned(decode(encode(run_limited(call, (), seconds))))
     except WireError as problem:
@@ -89,11 +97,11 @@ def _guarded(call: Callable[[], Any], name: str, about: str, told: Callable[[Bas
         say = f"`{name}` took too long, so it was stopped. Is there a loop that nothing ends, or one that does far too much?"
         return Returned(error=say, kind="time")
     except Unwritten:
-        return Returned(error=f"`{name}` {EMPTY}", kind="unfinished")
+        return Returned(error=empty(), kind="unfinished")
     except Absent as error:
         return Returned(error=str(error), kind="forbidden")
     except NotImplementedError:
-        return Returned(error=f"`{name}` is not written yet.", kind="unfinished")
+        return Returned(error=f"`{name}` {SAYS_SO}", kind="unfinished")
     except StudentProblem as problem:
         return Returned(error=problem.say, kind="type")
     except KeyboardInterrupt:

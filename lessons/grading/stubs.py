@@ -12,7 +12,7 @@ import ast
 import dis
 import linecache
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -21,8 +21,8 @@ NOTHING_IS_DONE = frozenset("RESUME NOP CACHE COPY_FREE_VARS MAKE_CELL LOAD_CONS
 """The instructions of a function of which only a docstring, `...`, `pass` or `return None` is the body."""
 SHORT = 40
 """Bytes of code: no stub is longer, and a long function need not be looked through at every call."""
-EMPTY = "returns nothing yet: put your code in the place of `...`."
-"""What is said of a stub, after its name."""
+SAYS_SO = "raises NotImplementedError: put your code in its place."
+"""What is said, after its name, of an answer that tells by an exception that it is not written yet."""
 
 
 class Unwritten(NotImplementedError):
@@ -46,6 +46,26 @@ def has_stub(answer: Any) -> bool:
     """Whether there is something in an answer that is not written yet: a class may be half done, a function may still end in `...`."""
     functions = methods(answer) if isinstance(answer, type) else [answer]
     return any(_is_empty(function) or _ends_in_a_gap(function) for function in functions)
+
+
+def unwritten(name: str, answer: Any, others: Mapping[str, Any] | None = None, *, is_value: bool = False) -> str:
+    """What is said of an answer that is not written yet: a value, a function, or those methods of a class that are missing.
+
+    others: further answers of the exercise, by their names; where `answer` is finished, the first of them that is not is named instead.
+    is_value: a number or a table is asked for, no code.
+    """
+    if is_blank(answer):
+        return f"`{name}` has no value yet: write {'your answer' if is_value else 'your code'} in the place of `...`."
+    unfinished = ((other, value) for other, value in (others or {}).items() if has_stub(value))
+    name, answer = (name, answer) if has_stub(answer) else next(unfinished, (name, answer))
+    if not isinstance(answer, type):
+        return f"`{name}` returns nothing yet: put your code in the place of `...`."
+    missing = [f"`{method.__name__}`" for method in methods(answer) if _is_empty(method) or _ends_in_a_gap(method)]
+    of = f"the class `{name}`"
+    if not missing:  # a method gives back the `...` itself
+        return f"a method of {of} returns nothing yet: put your code in the place of `...`."
+    listed = " and ".join([*filter(None, [", ".join(missing[:-1])]), missing[-1]])
+    return f"{listed} of {of} return{'s' * (len(missing) == 1)} nothing yet: put your code in the place of `...`."
 
 
 def is_no_code(answer: Any) -> bool:

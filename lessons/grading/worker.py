@@ -37,7 +37,7 @@ import numpy as np
 from . import wire, words
 from .absent import Absent, tell_of_the_first
 from .standins import install, nothing
-from .stubs import EMPTY, Unwritten, attempt, is_blank, is_no_code, without_gaps
+from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL
 
 PRINTED = 20_000
@@ -48,8 +48,6 @@ FLAGS = 20
 SHORT = 300
 ABSENT = b'{"absent":true}\n'
 TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-
-UNWRITTEN = "is not written yet."
 
 
 class Student:
@@ -136,7 +134,7 @@ class Student:
             return {"kind": "missing", "error": f"`{name}` is not defined."}
         value = self.names[name]
         if is_blank(value):
-            return {"kind": "unfinished", "error": f"`{name}` {UNWRITTEN}"}
+            return {"kind": "unfinished", "error": unwritten(name, value, is_value=request["is_value"])}
         if request["is_value"] and not request.get("drive"):
             value = without_gaps(value)
         else:
@@ -146,7 +144,7 @@ class Student:
             try:
                 value = self._called(request, name, value, args)
             except Unwritten:
-                return {"kind": "unfinished", "error": f"`{name}` {EMPTY}"}
+                return {"kind": "unfinished", "error": unwritten(name, value, self._answers(request))}
             except BaseException as error:  # SystemExit and KeyboardInterrupt too
                 self._repair()
                 return self._failure_of(request, name, error)
@@ -159,9 +157,13 @@ class Student:
         """What the function returns, or the drive that uses it. Raises Unwritten, and whatever the student's code raises."""
         if not request.get("drive"):
             return attempt(lambda: function(*args), function)
-        answers = {answer: self.names[answer] for answer in request["answers"] if answer in self.names}
+        answers = self._answers(request)
         use = self.drives[request["drive"]]
         return attempt(lambda: use(answers, name, *args), function, answers.values())
+
+    def _answers(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What an exercise's drive may use: all of its answers that there are. None for a plain call, which uses one."""
+        return {answer: self.names[answer] for answer in request["answers"] if answer in self.names} if request.get("drive") else {}
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         """What went wrong in a cell."""
@@ -179,7 +181,7 @@ class Student:
         if kind == "forbidden":
             say = f"{said}{place}."
         elif kind == "unfinished":
-            say = f"`{name}` {UNWRITTEN}"
+            say = f"`{name}` {SAYS_SO}"
         elif kind == "memory":
             say = f"`{name}` ran out of memory{place}."
         elif place or not request.get("drive") or WRONG_CALL.search(said) or not isinstance(error, Exception):

@@ -110,6 +110,8 @@ def test_each_page_of_a_web_server_fits_a_phone_in_light_and_dark(served, visit,
     shown = {"page": page.evaluate("getComputedStyle(document.body).backgroundColor"), "wide": page.evaluate("document.body.scrollWidth")}
     assert brightness(shown["page"]) < 100
     assert shown["wide"] <= 390, "the page need not be pushed from side to side"
+    cut = page.evaluate("[...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth + 1).map(p => p.textContent)")
+    assert cut == [], "nothing of a cell or of its output is cut"
     visit.assert_clean()
 
 

@@ -60,7 +60,7 @@ WRONG = {
     "dictionary": (A, {"a": 1}, "the dictionary {'a': 1}"),
     "missing key": ({"a": 1.0, "b": 2.0}, {"a": 1.0}, "no entry for 'b'"),
     "extra key": ({"a": 1.0}, {"a": 1.0, "z": 2}, "entry for 'z'"),
-    "value": (A, np.array([1.0, 2.5, 3.0]), "is 2.5 at 1"),
+    "value": (A, np.array([1.0, 2.5, 3.0]), "is 2.5 at [1]"),
     "place in a matrix": (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]), "at [1, 1]"),
     "too large": (1.0, 10**400, "too large"),
     "large": (1.0, 10**15, "not right"),

@@ -8,12 +8,12 @@ from small_class import hand_in, notebook, write_sheet
 
 from lessons.grading import confine, run
 from lessons.grading.calls import Caller, StudentProblem
-from lessons.grading.checking import check_exercise
+from lessons.grading.checking import check_exercise, judge_here
 from lessons.grading.exercise import Case, Exercise
 from lessons.grading.judge import judge
 from lessons.grading.local import run_cases
 from lessons.grading.sheet import load_sheet
-from lessons.grading.stubs import Unwritten, attempt, has_stub, is_stub, without_gaps
+from lessons.grading.stubs import Unwritten, attempt, has_stub, is_stub, unwritten, without_gaps
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
 YET = "`g` returns nothing yet: put your code in the place of `...`."
@@ -25,8 +25,8 @@ ANSWERS = {
     "pass": ("def g(x):\n    pass", YET),
     "a lambda": ("g = lambda x: ...", YET),
     "a line that was given": ("def g(x):\n    n = len(x)\n    ...  # your code here", YET),
-    "not implemented": ("def g(x):\n    raise NotImplementedError", "not written yet|NotImplementedError"),
-    "nothing": ("g = ...", "`g` is not written yet."),
+    "not implemented": ("def g(x):\n    raise NotImplementedError", "`g` raises NotImplementedError: put your code in its place."),
+    "nothing": ("g = ...", "`g` has no value yet: write your code in the place of `...`."),
     "no return": ("def g(x):\n    y = 2 * x", MISSING),
     "no return, and the stub above it": ("def g(x):\n    ...\n    y = 2 * x", MISSING),
     "a return in one branch only": ("def g(x):\n    if x.size > 100:\n        return 2 * x", MISSING),
@@ -92,6 +92,52 @@ def test_a_class_may_be_half_written(name, tmp_path):
     cases = [Case.of("all", {"what": what}) for what in ("value", "grad")]
     found = [back.kind or ("none" if back.value is None else "") for back in run_cases(exercise, cases, defined(source), 5)]
     assert found == (["unfinished", "unfinished"] if name == "static" else expected)
+
+
+GAPS = "put your code in the place of `...`."
+SAID = {
+    "a value": ("k = ...", True, "`k` has no value yet: write your answer in the place of `...`."),
+    "no value": ("k = None", True, "`k` has no value yet: write your answer in the place of `...`."),
+    "no function": ("k = ...", False, "`k` has no value yet: write your code in the place of `...`."),
+    "a function": ("def k(x): ...", False, f"`k` returns nothing yet: {GAPS}"),
+    "a class": (
+        "class k:\n    def one(self): ...\n    @staticmethod\n    def two(x): ...\n    def three(self):\n        self.x = 1\n        ...",
+        False,
+        f"`one`, `two` and `three` of the class `k` return nothing yet: {GAPS}",
+    ),
+    "half a class": (
+        "class k:\n    def one(self): return 1\n    def two(self): ...",
+        False,
+        f"`two` of the class `k` returns nothing yet: {GAPS}",
+    ),
+    "a class that gives the dots back": (
+        "class k:\n    def one(self):\n        self.x = 1\n        return ...",
+        False,
+        f"a method of the class `k` returns nothing yet: {GAPS}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_not_written_is_named_by_its_kind(name):
+    source, is_value, said = SAID[name]
+    assert unwritten("k", defined(source)["k"], is_value=is_value) == said
+
+
+def test_the_answer_that_is_missing_is_named_and_not_the_one_that_uses_it(tmp_path):
+    (tmp_path / "pair_drive.py").write_text("def use(answers, call):\n    return answers['g']()\n")
+    exercise = Exercise("pair", {"all": 1}, lambda rng: iter([]), ("f", "g"), drive="pair_drive:use", home=str(tmp_path))
+    (back,) = run_cases(exercise, [Case.of("all", {}, call="f")], defined("def f(): return 1\ndef g(): ..."), 5)
+    assert (back.kind, back.error) == ("unfinished", f"`g` returns nothing yet: {GAPS}")
+
+
+def test_a_class_of_which_a_method_returns_nothing_is_told_so(tmp_path):
+    (tmp_path / "none_drive.py").write_text("def use(answers, call):\n    return answers[call]().value()\n")
+    exercise = Exercise("K", {"all": 1}, lambda rng: iter([]), drive="none_drive:use", home=str(tmp_path))
+    exercise.verify = lambda case, got: got == 1
+    cases = [Case("all")]
+    back = run_cases(exercise, cases, defined("class K:\n    def value(self): self.x = 1"), 5)
+    assert judge_here(exercise, cases, back).items[0].say == "`K` gave nothing (None). Is a `return` missing in it?"
 
 
 def test_what_is_a_stub():

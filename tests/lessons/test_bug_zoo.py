@@ -58,7 +58,7 @@ def test_the_diagnosis_is_right_and_every_other_is_told_why_not(letter):
     assert check(f"bug-{letter}", right).passed
     for name in NAMES:
         if name != right:
-            assert f"{name!r} it is not" in str(check(f"bug-{letter}", name))
+            assert f"It is not {name!r}: " in str(check(f"bug-{letter}", name))
     assert "rite one of the names" in str(check(f"bug-{letter}", "no idea"))
     assert zoo.source(letter).startswith("def ") and broken_part(letter, right) == zoo.source(letter)
     assert "Find the bug first" in broken_part(letter, ...) and "def" not in broken_part(letter, ...)

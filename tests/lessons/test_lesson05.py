@@ -51,8 +51,12 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 
 @pytest.mark.parametrize("name, wrong, points, word", [
     ("pull_exp", lambda x, g: np.exp(x), 0, "left out `g`"),
-    ("pull_t", lambda x, g: g, 0, "unchanged"),
-    ("pull_t", lambda x, g: x.T, 0, ""),
+    ("pull_exp", lambda x, g: g * x * np.exp(x - 1), 0, "the rule of xⁿ"),
+    ("pull_exp", lambda x, g: np.exp(g), 0, "belongs to the input x"),
+    ("pull_t", lambda x, g: g, 0, "has to be moved back"),
+    ("pull_t", lambda x, g: x.T, 0, "you transposed x"),
+    ("pull_t", lambda x, g: g * x.T, 0, "you multiply by x"),
+    ("pull_t", lambda x, g: g.reshape(x.shape), 0, "left its elements in their order"),
     ("pull_sum", lambda x, axis, g: g * np.ones(x.shape), 1, "axis"),
     ("pull_sum", lambda x, axis, g: g, 0, "copy"),
     ("unbroadcast", lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape)))), 2, "stretched"),

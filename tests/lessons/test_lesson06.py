@@ -59,7 +59,7 @@ def sigmoid(rule):
     (lambda g, s: g * s, 1, "as the rule of exp does"),
     (lambda g, s: s * (1 - s), 1, "multiply by it"),
     (lambda g, s: mg.tensor(g.detach().numpy() * s.detach().numpy() * (1 - s.detach().numpy())), 3, "differentiated again (0 of 1)"),
-    (lambda g, s: None, 1, "returned nothing (None)"),
+    (lambda g, s: None, 1, "gave nothing (None). Is a `return` missing in it?"),
 ])  # fmt: skip
 def test_a_sigmoid(rule, points, word):
     said = check("sigmoid_function", sigmoid(rule))

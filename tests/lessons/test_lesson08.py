@@ -45,6 +45,7 @@ def test_the_numbers_of_the_text(scope):
 @pytest.mark.parametrize("test, points, word", [
     (lambda g, u, w: np.allclose(g(u + w), g(u) + g(w)) and np.allclose(g(-u), -g(u)), 3, "right"),
     (lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)), 1, "multiples only"),
+    (lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(-u), -g(u)), 1, "sums can still go wrong"),
     (lambda g, u, w: np.allclose(g(0 * u), 0), 1, "whether zero goes to zero"),
     (lambda g, u, w: 1, 0, "True or False"),
 ])  # fmt: skip
@@ -57,7 +58,8 @@ def test_tests_for_linearity(test, points, word):
 def test_marks():
     assert "all of the first pass" not in str(check("marked", ["v", "v3", "v4", "v6", "v7"]))
     assert "v5 does not dangle: v8 uses it" in str(check("marked", ["v", "v3", "v4", "v5", "v6", "v7"]))
-    assert "4 more dangle" in str(check("marked", ["v7"]))
+    assert "4 more nodes dangle." in str(check("marked", ["v7"]))
+    assert "1 more node dangles." in str(check("marked", ["v3", "v4", "v6", "v7"]))
     assert "no node 'w'" in str(check("marked", ["w"]))
     assert check("marked", ["v7", "v6", "v4", "v3", "v"]).passed
 
@@ -93,7 +95,13 @@ def twice(f, x, u):
     return mg.autograd.grad(back, w, u)[0]
 
 
+def by_x(f, x, u):
+    (g,) = mg.autograd.grad(y := f(x), x, grad_outputs=mg.ones_like(y), create_graph=True)
+    return mg.autograd.grad(g, x, grad_outputs=u)[0]
+
+
 def test_slips_are_recognised():
     assert "the second pass differentiates it" in str(predict("another-seed", -40.286)).lower()
     assert "every blue node" in str(predict("blue-dangling", 6))
+    assert "differentiates by x" in str(check("jvp_from_vjp", by_x))
     assert "J times ones" in str(check("jvp_from_vjp", lambda f, x, u: twice(f, x, mg.ones_like(u))))

@@ -110,4 +110,5 @@ def test_slips_are_recognised():
     assert "x, which the first sine keeps" in str(predict("kept-chain", 168))
     assert "It matters only for values that are kept" in str(check("fates", dict.fromkeys("abcde", "error")))
     assert "exp and tanh need their result" in str(check("fates", dict.fromkeys("abcde", "error") | {"a": "fine"}))
-    assert "entry of sin is not right" in str(check("kept", {name: keeps(name) for name in OPERATIONS} | {"sin": "y"}))
+    assert "entry of `sin` is not right" in str(check("kept", {name: keeps(name) for name in OPERATIONS} | {"sin": "y"}))
+    assert "`sin` has no entry yet." in str(check("kept", {name: keeps(name) for name in OPERATIONS if name != "sin"}))

@@ -118,6 +118,9 @@ def test_the_formula_as_it_stands_on_paper_loses_the_point_for_large_inputs_only
     feedback = check("Softplus", softplus(NAIVE, lambda x, g: g * mg.sigmoid(x)))
     assert feedback.points == 3
     assert "not finite" in str(feedback)
+    assert "the exponential of a large number" in str(feedback)
+    quotient = check("Softplus", softplus(STABLE, lambda x, g: g * mg.exp(x) / (1 + mg.exp(x))))
+    assert "the exponential of a large number" in str(quotient)
 
 
 WRONG = {
@@ -150,7 +153,22 @@ def test_a_method_that_is_not_written_is_not_started_or_the_points_of_the_other(
     Softplus.forward = staticmethod(softplus(STABLE, None).forward)
     half = check("Softplus", Softplus)
     assert half.points == 1
-    assert "returns nothing yet" in str(half)
+    assert "`backward` of the class `Softplus` returns nothing yet" in str(half)
+
+
+def test_a_method_without_a_return_is_told_as_that_and_on_a_case_with_numbers():
+    def no_return(x, g):
+        g * mg.sigmoid(x)
+
+    feedback = str(check("Softplus", softplus(STABLE, no_return)))
+    assert "`Softplus` gave nothing (None). Is a `return` missing in it?" in feedback
+    assert "the gradient of Softplus at" in feedback
+    assert "at []" not in feedback
+
+
+@pytest.mark.parametrize("bad", [lambda x: mg.log(1 + mg.exp(x)), type("Softplus", (), {"forward": lambda ctx, x: x})])
+def test_what_is_not_derived_from_function_is_told_so(bad):
+    assert "should be a class derived from `Function`, which begins with `class Softplus(Function):`" in str(check("Softplus", bad))
 
 
 @pytest.mark.parametrize("bad", [5, None, ..., mg.softplus, Function])
@@ -167,6 +185,7 @@ NORMS = {
     "a small number": (lambda x, y, g: g * x / (y + 1e-8), 2, "a small number"),
     "a small number under the root": (lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12), 2, "a small number"),
     "forgets g": (lambda x, y, g: x / mg.where(y > 0, y, 1.0), 2, "left out `g`"),
+    "exchanged": (lambda x, y, g: g * y / mg.where(x > 0, x, 1.0), 2, "x and y are exchanged"),
     "not divided": (lambda x, y, g: g * x, 2, "divide by the length"),
     "of the square": (lambda x, y, g: 2 * g * x, 2, "sum of squares"),
     "something at zero": (lambda x, y, g: g * x / y if y.item() else g + 0 * x, 1, "the slope is 0 there"),
@@ -183,25 +202,38 @@ def test_rules_of_the_length_get_what_they_deserve_and_are_told_why(scope, name)
     assert says in str(feedback)
 
 
-def test_swapped_legs_are_told(scope):
-    class Hypotenuse(scope["Hypotenuse"]):
-        @staticmethod
-        def jvp(ctx, da, db):
-            a, b, y = ctx.saved_tensors
-            return (b * da + a * db) / y
+TANGENTS = {
+    "swapped": (lambda a, b, y, da, db: (b * da + a * db) / y, "operands are swapped"),
+    "a pair": (lambda a, b, y, da, db: (a * da / y, b * db / y), "one number, the sum of both influences"),
+    "the square": (lambda a, b, y, da, db: 2 * a * da + 2 * b * db, "without the root"),
+}
 
-    feedback = check("Hypotenuse", Hypotenuse)
+
+@pytest.mark.parametrize("name", TANGENTS)
+def test_wrong_tangents_are_told(scope, name):
+    rule, says = TANGENTS[name]
+    jvp = staticmethod(lambda ctx, da, db: rule(*ctx.saved_tensors, da, db))
+    feedback = check("Hypotenuse", type("Hypotenuse", (scope["Hypotenuse"],), {"jvp": jvp}))
     assert feedback.points == 0
-    assert "operands are swapped" in str(feedback)
+    assert says in str(feedback)
 
 
 def test_a_cube_with_a_constant_slope_is_told_why(scope):
     feedback = check("Cube", scope["ConstantSlope"])
     assert feedback.points == 1
     assert "there it is a constant" in str(feedback)
+    assert "the second derivative of Cube at" in str(feedback)
 
 
-@pytest.mark.parametrize("name, guess, says", [("own-operations", 5, "It is not recorded"), ("lost-derivative", 12, "what it should be")])
+def test_the_second_derivative_in_the_place_of_the_first_is_told(scope):
+    backward = staticmethod(lambda ctx, g: g * 6 * ctx.saved_tensors[0])
+    assert "That is 6x, the second derivative of x³" in str(check("Cube", type("Cube", (scope["Cube"],), {"backward": backward})))
+
+
+@pytest.mark.parametrize(
+    "name, guess, says",
+    [("own-operations", 5, "It is not recorded"), ("own-operations", 4, "happens inside"), ("lost-derivative", 12, "what it should be")],
+)
 def test_usual_slips_are_told(name, guess, says):
     feedback = predict(name, guess)
     assert not feedback.passed
