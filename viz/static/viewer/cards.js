@@ -37,18 +37,32 @@ function beside([x, y], [u, v]) {
   return [rounded(x + (u - x) * share), rounded(y + (v - y) * share)];
 }
 
-function smooth(points) {
+// The pieces of a smooth curve: for each its end, and its two control points on the way there.
+function cubics(points) {
   const n = points.length, slope = points.slice(1).map((p, i) => (p[1] - points[i][1]) / (p[0] - points[i][0] || 1));
   const tangent = points.map((_, i) => {
     if (i === 0 || i === n - 1 || slope[i - 1] * slope[i] <= 0) return 0;
     return (2 * slope[i - 1] * slope[i]) / (slope[i - 1] + slope[i]);
   });
-  let d = "";
-  for (let i = 1; i < n; i++) {
-    const [x0, y0] = points[i - 1], [x1, y1] = points[i], reach = (x1 - x0) * (tangent[i - 1] || tangent[i] ? 1 / 3 : 0.45);
-    d += `C${rounded(x0 + reach)} ${rounded(y0 + tangent[i - 1] * reach)} ${rounded(x1 - reach)} ${rounded(y1 - tangent[i] * reach)} ${x1} ${y1}`;
-  }
-  return d;
+  return points.slice(1).map(([x1, y1], i) => {
+    const [x0, y0] = points[i], reach = (x1 - x0) * (tangent[i] || tangent[i + 1] ? 1 / 3 : 0.45);
+    return [[rounded(x0 + reach), rounded(y0 + tangent[i] * reach)], [rounded(x1 - reach), rounded(y1 - tangent[i + 1] * reach)], [x1, y1]];
+  });
+}
+const smooth = (points) => cubics(points).map((piece) => `C${piece.flat().join(" ")}`).join("");
+
+// Points along a wire as it is drawn, close enough together to tell what covers it.
+const DENSE = 5;
+export function waypoints(points) {
+  const out = [points[0]], turns = turnOf(points) >= 0, pieces = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
+  pieces.forEach(([c, d, end], i) => {
+    const [a, b] = points[i], steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / DENSE));
+    for (let k = 1; k <= steps; k++) {
+      const u = k / steps, v = 1 - u, mix = (p, q, r, t) => v * v * v * p + 3 * v * v * u * q + 3 * v * u * u * r + u * u * u * t;
+      out.push(turns ? [a + (end[0] - a) * u, b + (end[1] - b) * u] : [mix(a, c[0], d[0], end[0]), mix(b, c[1], d[1], end[1])]);
+    }
+  });
+  return out;
 }
 
 // Where a wire turns back between two lines: the number of the point at the right end of its way back; -1 for a wire within a line. The next
@@ -60,7 +74,7 @@ const STAGES = { backward: 1, "first backward": 1, jvp: 2, "second backward": 2,
 export const stageOf = (item) => STAGES[item.stage] ?? 0;
 
 export function drawWire(points, stage = 0) {
-  const [x0, y0] = points[0], [x1, y1] = points.at(-1), before = points.at(-2);
+  const [x0, y0] = points[0], [x1, y1] = points.at(-1);
   const line = s("path", { class: "mg-wire" }), tip = s("path", { class: "mg-tip" });
   const ways = {
     forward: [curve([...points.slice(0, -1), [x1 - HEAD_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
@@ -71,10 +85,7 @@ export function drawWire(points, stage = 0) {
     tip.setAttribute("d", ways[way][1]);
   }
   point("forward");
-  const turn = turnOf(points), middle = turn < 0 ? [(before[0] + x1) / 2, (before[1] + y1) / 2] : points[turn + 1];
-  // cut: its beginning, away from the label in the middle. second: how far from the middle a second label stands: above or below, or beside it.
-  const second = turn >= 0 ? [150, 0] : [0, points[1][1] < y0 - 1 ? -20 : 20];
-  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), middle, cut: [x0 + 6, y0], point, second };
+  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), points, cut: [x0 + 6, y0], point }; // cut: where the mark of a cut stands
 }
 
 // The shapes that travel along the wires of one node, at their beginnings: once for all wires that say the same, clear of the wires and of the
@@ -95,6 +106,7 @@ export function placeNotes(wires) {
     return { note, x: x + 7, y: at, room: Math.max(LEAST_ROOM, Math.min(...all.map((points) => points[1][0])) - x - 14) };
   });
 }
+export const noteBox = ({ note, x, y, room }) => ({ x0: x, x1: x + Math.min(room, NOTE_WIDTH * Array.from(note).length), y0: y - 9, y1: y + 3 });
 export function drawNote({ note, x, y, room }) {
   const squeezed = Array.from(note).length * NOTE_WIDTH > room && { textLength: Math.round(room), lengthAdjust: "spacingAndGlyphs" };
   return s("text", { x, y, class: "mg-shape", "aria-hidden": "true", ...squeezed }, note);

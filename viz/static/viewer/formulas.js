@@ -37,8 +37,10 @@ function tokenMath(token, i = 0, all = []) {
   switch (token.t) {
     case "sym": return symbol(token);
     case "num": return number(token.value, token.col);
+    case "row": return m("mrow", null, m("mn", { class: token.col ? `mg-c-${token.col}` : null }, token.text), token.text.endsWith(",") && m("mspace", { width: "0.35em" }));
     case "op": {
       const text = String(token.text ?? "");
+      if (token.between && !RELATION.has(text)) return m("mo", { stretchy: "false", form: "infix" }, text);
       if (RELATION.has(text)) return m("mo", { lspace: "0.3em", rspace: "0.3em" }, text);
       return m("mo", SPACED.has(text) || text === "," ? { stretchy: "false" } : { stretchy: "false", lspace: "0", rspace: "0" }, text);
     }
@@ -56,15 +58,55 @@ const isSign = (i, all) => all[i].text === "−" && (i === 0 || (all[i - 1].t ==
 const isAfter = (t) => t.t === "op" && t.text === "→"; // what follows is the running sum: before + part = after
 export const math = (tokens) => m("math", null, tokenRow(tokens));
 
-// A formula may only break before its second, third … "=": each piece is a formula of its own.
-export function equation(tokens) {
+// A formula breaks before its second, third … "=" first of all; a part between two of them that is long also before a "+" or "−", then before a "·",
+// then after a comma, outside of brackets before inside; a long array between its rows. Each piece is a formula of its own; what is broken further
+// keeps together as long as there is room, and its further lines are set in.
+const LONG_PIECE = 16; // signs that every screen has room for
+const BREAKS = [new Set(["+", "−"]), new Set(["·", "×", "@", "/"]), new Set([","])];
+const OPENING = new Set(["(", "["]), CLOSING = new Set([")", "]"]);
+const lengthOf = (tokens) => plain(runs(tokens)).length;
+
+export function equation(tokens, free = 1) {
   const end = tokens.findIndex(isAfter), pieces = [[]];
   let relations = 0;
   for (const t of end < 0 ? tokens : tokens.slice(0, end)) {
-    if (isRelation(t) && relations++ > 0) pieces.push([]);
+    if (isRelation(t) && relations++ >= free) pieces.push([]);
     pieces.at(-1).push(t);
   }
-  return pieces.map((piece) => h("span", { class: "mg-piece" }, math(piece)));
+  return pieces.filter((piece) => piece.length).map(([first, ...rest]) => pieceOf([isSign(0, [first]) ? { ...first, sign: true } : first, ...rest]));
+}
+
+function pieceOf(tokens) {
+  const parts = lengthOf(tokens) > LONG_PIECE ? broken(tokens) : [tokens];
+  return parts.length > 1 ? h("span", { class: "mg-piece mg-long" }, parts.map(pieceOf)) : h("span", { class: "mg-piece" }, math(continued(tokens)));
+}
+// A piece that begins with an operator has it between its neighbours still, not as a sign.
+const continued = ([first, ...rest]) => (first.t === "op" && SPACED.has(first.text) && !first.sign ? [{ ...first, between: true }, ...rest] : [first, ...rest]);
+
+function broken(tokens) {
+  let depth = 0;
+  const places = tokens.map((t, i) => {
+    if (t.t === "op" && CLOSING.has(t.text)) depth--;
+    const found = { depth, kind: t.t === "op" && !isSign(i, tokens) && !t.sign ? BREAKS.findIndex((signs) => signs.has(t.text)) : -1, at: t.text === "," ? i + 1 : i };
+    if (t.t === "op" && OPENING.has(t.text)) depth++;
+    return found;
+  }).filter(({ kind, at }) => kind >= 0 && at > 0 && at < tokens.length);
+  if (!places.length) return inRows(tokens);
+  const rank = ({ depth: deep, kind }) => deep * BREAKS.length + kind, first = Math.min(...places.map(rank)), cuts = places.filter((one) => rank(one) === first).map(({ at }) => at);
+  return [0, ...cuts].map((from, i) => tokens.slice(from, cuts[i]).map((t, k) => (k === 0 && isSign(from, tokens) ? { ...t, sign: true } : t)));
+}
+// Where nothing else divides it, a long array: after its rows, and a long row after its elements.
+function inRows(tokens) {
+  const out = [[]];
+  for (const t of tokens) {
+    const text = t.t === "num" ? short(t.value) : t.text, mark = text?.includes("], [") ? "], [" : ", ", parts = text?.split(mark) ?? [], [end, begin] = mark === ", " ? [",", ""] : ["],", "["];
+    if (!["num", "row"].includes(t.t) || text.length <= LONG_PIECE || parts.length < 2) out.at(-1).push(t);
+    else parts.forEach((part, i) => {
+      if (i) out.push([]);
+      out.at(-1).push({ t: "row", col: t.col, text: (i ? begin : "") + part + (i < parts.length - 1 ? end : "") });
+    });
+  }
+  return out;
 }
 
 function runs(tokens) {

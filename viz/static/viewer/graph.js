@@ -1,12 +1,13 @@
 // The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk by arrow keys.
 
-import { arrangeRows, cardSize, drawCard, drawGroup, drawNote, drawWire, edgeNote, groupSize, placeNotes, stageOf } from "./cards.js";
+import { arrangeRows, cardSize, drawCard, drawGroup, drawNote, drawWire, edgeNote, groupSize, noteBox, placeNotes, stageOf } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines } from "./lines.js";
+import { placeLabel } from "./labels.js";
 import { brief, short } from "./numbers.js";
 
 const FLOATING = new Set(["const", "param", "seed"]);
@@ -14,6 +15,7 @@ const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16, NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 const MANY_SCREENS = 2.4; // widths of such a box that a graph may take before it is broken into lines
+const STROKE = 2; // half the stroke of a card that is written
 const LONG = 1400; // units across which most screens show no graph in one piece
 
 // changed(): called when groups were opened or closed. room: the width that the graph will have, in pixels, where that is known; groups: those that
@@ -33,6 +35,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   const keeping = keeps(trace), frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
   let flat = null, place = null, joined = [], shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
+  let standing = [], noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
   let zoom = 1, byReader = false, marked = [], lit = [], tiny = new Map(), tinyNow = null;
 
   // ---- what is on view: all nodes, or boxes for the groups that are closed
@@ -68,17 +71,23 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     under.replaceChildren();
     over.replaceChildren();
     labels.replaceChildren();
-    const noted = new Map(); // node -> its wires, with what each says
+    const leaving = new Map(); // node -> its wires, with what each says
     for (const one of joined) {
       const points = place.edges?.[one.id]?.points;
       if (!points || points.length < 2) continue;
       const first = one.all[0], note = edgeNote(first, byId.get(first.src), byId.get(first.dst)), wire = drawWire(points, stageOf(first));
-      noted.set(one.src, [...(noted.get(one.src) ?? []), { points, note }]);
+      leaving.set(one.src, [...(leaving.get(one.src) ?? []), { points, note }]);
       wire.ends = [one.src, one.dst];
       for (const e of one.all) wires.set(e.id, wire);
       under.append(wire.group);
     }
-    notes.replaceChildren(...[...noted].map(([id, all]) => s("g", { "data-of": id }, placeNotes(all).map(drawNote))));
+    noted = [];
+    notes.replaceChildren(...[...leaving].map(([id, all]) => {
+      const found = placeNotes(all);
+      noted.push(...found.map(noteBox));
+      return s("g", { "data-of": id }, found.map(drawNote));
+    }));
+    standing = shown.map((id) => place.nodes?.[id]).filter(Boolean).map(({ x, y, w, h: tall }) => ({ x0: x - w / 2 - STROKE, x1: x + w / 2 + STROKE, y0: y - tall / 2 - STROKE, y1: y + tall / 2 + STROKE }));
     for (const id of shown) {
       const box = place.nodes?.[id], group = tree?.groups.get(id);
       if (!box) continue;
@@ -271,17 +280,23 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       under.append(wire.group); // on top of edges that share its way
       lit.push(wire);
     }
-    for (const { edge, local } of step.contribs ?? [])
-      if (local !== undefined && wires.has(edge)) label(wires.get(edge), "× " + brief(local, 12, 1));
+    const said = (step.contribs ?? []).filter(({ edge, local }) => local !== undefined && wires.has(edge)).map(({ edge, local }) => [wires.get(edge), "× " + brief(local, 12, 1)]);
     const spread = (step.edges ?? []).map((id) => edges.find((e) => e.id === id)).find((e) => e.broadcast && wires.has(e.id));
-    if (spread && columnOf(step) === "g") label(wires.get(spread.id), t("summed"), wires.get(spread.id).second);
+    if (spread && columnOf(step) === "g") said.push([wires.get(spread.id), t("summed")]);
+    label(said);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
-  function label({ middle }, text, [right, down] = [0, 0]) {
-    const width = Array.from(text).length * 7 + 10, x = middle[0] + right, y = middle[1] + down;
-    const pill = s("rect", { x: x - width / 2, y: y - 9, width, height: 18, rx: 9 });
-    labels.append(s("g", { class: "mg-label" }, pill, s("text", { x, y: y + 4 }, text)));
+  function label(said) {
+    const boxes = said.length ? [...standing, ...noted] : [], busy = lit.map((wire) => wire.points);
+    const rest = said.length ? [...new Set(wires.values())].filter((wire) => !lit.includes(wire)).map((wire) => wire.points) : [];
+    for (const [wire, text] of said) {
+      const { x, y, width, height, small, lead } = placeLabel(text, wire.points, rest, busy, boxes, place);
+      const pill = s("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: height / 2 });
+      const way = lead && s("path", { class: "mg-lead", d: `M${x} ${y}L${lead[0]} ${lead[1]}m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0` });
+      labels.append(s("g", { class: `mg-label${small ? " mg-little" : ""}` }, way, pill, s("text", { x, y: y + (small ? 3.6 : 4) }, text)));
+      boxes.push({ x0: x - width / 2, x1: x + width / 2, y0: y - height / 2, y1: y + height / 2 });
+    }
   }
 
   // ---- keys: the neighbour of a box in the direction of an arrow key: an input, a user, the next above or below

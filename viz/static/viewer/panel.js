@@ -1,7 +1,7 @@
 // What happens in this step: formula, arithmetic, sentence.
 
 import { h, setText } from "./dom.js";
-import { arithmetic, equation, math } from "./formulas.js";
+import { arithmetic, equation } from "./formulas.js";
 import { namesOf, passText, sentence } from "./speech.js";
 
 export function drawPanel(trace, t, stateAt) {
@@ -18,7 +18,7 @@ export function drawPanel(trace, t, stateAt) {
     badge.textContent = step ? t(step.phase) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
-    sums.replaceChildren(...(step ? arithmetic(step, state).map((tokens) => h("span", { class: "mg-sum" }, math(tokens))) : []));
+    sums.replaceChildren(...(step ? arithmetic(step, state).map((tokens) => h("span", { class: "mg-sum" }, equation(tokens, 0))) : []));
     return step ? sentence(step, t, names) : n ? t("ready", { n }) : t("empty");
   }
   const most = (size) => steps.map((step, i) => [size(step), i + 1]).sort((a, b) => b[0] - a[0]).slice(0, 8).map(([, k]) => k);

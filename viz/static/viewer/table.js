@@ -7,6 +7,8 @@ import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
+const TIGHT = ["mg-tight", "mg-tighter"]; // for a table wider than its place: without the column of how it is made; arrays on several lines
+const FOLDED = 16; // characters in such a line, as stepper.css has them
 
 export function drawTable(trace, t, jumpTo, graph) {
   const { nodes, columns, steps } = trace, byId = new Map(nodes.map((node) => [node.id, node])), body = h("tbody");
@@ -34,6 +36,7 @@ export function drawTable(trace, t, jumpTo, graph) {
       const group = graph?.tree?.groups.get(id);
       const cells = new Map(columns.map((c) => [c.key, h("td", { class: `mg-num mg-c-${c.key}`, "data-col": c.key })]));
       const row = group ? groupRow(id, group, cells.values()) : nodeRow(byId.get(id), cells.values());
+      row.style.setProperty("--mg-lines", linesIn.get(group ? group.last : id) ?? 1);
       rows.set(id, { row, cells, source: group ? group.last : id });
     }
     body.replaceChildren(...[...rows.values()].map((one) => one.row));
@@ -44,9 +47,13 @@ export function drawTable(trace, t, jumpTo, graph) {
   });
 
   // Room for the widest value of each column from the start, so that the table does not move while it fills.
-  const widest = new Map(columns.map((c) => [c.key, 6]));
+  const widest = new Map(columns.map((c) => [c.key, 6])), linesIn = new Map(); // and for the tallest of each row, where arrays are folded
   for (const step of steps)
-    for (const [, column, value] of step.writes ?? []) widest.set(column, Math.max(widest.get(column), Array.from(text(value)).length));
+    for (const [id, column, value] of step.writes ?? []) {
+      const said = text(value);
+      widest.set(column, Math.max(widest.get(column), Array.from(said).length));
+      linesIn.set(id, Math.max(linesIn.get(id) ?? 1, foldedLines(said)));
+    }
   const heads = columns.map((c) => h("th", { scope: "col", class: `mg-num mg-c-${c.key}`, "data-col": c.key },
     columnName(c, t), " ", columnMark(c.key), h("i", { class: "mg-reserve", "aria-hidden": "true" }, "0".repeat(widest.get(c.key)))));
   const head = h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col", class: "mg-made" }, t("made")), heads));
@@ -80,7 +87,13 @@ export function drawTable(trace, t, jumpTo, graph) {
     show(shown) {
       for (const cell of table.querySelectorAll("[data-col]")) cell.hidden = !shown.has(cell.dataset.col);
     },
+    // As much of it as its place has room for; what is still too wide scrolls.
+    fit() {
+      table.classList.remove(...TIGHT);
+      for (const level of TIGHT) if (table.offsetWidth > box.clientWidth) table.classList.add(level);
+    },
     width() {
+      table.classList.remove(...TIGHT);
       table.style.width = "max-content";
       const needs = table.offsetWidth + 2;
       table.style.width = "";
@@ -100,4 +113,14 @@ export function drawTable(trace, t, jumpTo, graph) {
       if (to.top !== box.scrollTop || to.left !== box.scrollLeft) box.scrollTo(to);
     },
   };
+}
+
+// How many lines a text takes that is folded at its spaces.
+function foldedLines(text) {
+  let count = 1, used = 0;
+  for (const { length } of text.split(" ")) {
+    if (used && used + 1 + length > FOLDED) [count, used] = [count + 1, length];
+    else used += (used ? 1 : 0) + length;
+  }
+  return count;
 }

@@ -75,6 +75,7 @@ function show(el, trace, options, t) {
     showColumn(column, on) {
       shown[on ? "add" : "delete"](column);
       table.show(shown);
+      table.fit();
       graph?.arrange(shown);
       tell();
     },
@@ -108,6 +109,7 @@ function show(el, trace, options, t) {
     const right = (root.clientWidth - 52) / 2.45, { width, height } = graph?.flat() ?? { width: 0, height: 1 };
     main.classList.toggle("mg-wide", table.width() > Math.max(300, right) || (width > 2.6 * height && width > 1.6 * right));
     main.classList.toggle("mg-stack", table.width() > 0.57 * (root.clientWidth - 52));
+    table.fit();
     const moved = graph?.rearranged();
     graph?.fit();
     graph?.arrange(shown);

@@ -55,6 +55,13 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     draw();
   }
 
+  // The width of a drawing in its panel: drawn in pixels, its letters are of one size everywhere. Of `many` panels as many stand beside one another as fit.
+  const GAP = 14, LEAST = 320, WIDEST = 580, SINGLE = 653, FRAME = 26, AROUND = 32; // as training.css has them
+  function widthOf(many) {
+    const inner = (root.clientWidth || 720) - AROUND, columns = Math.max(1, Math.min(many, Math.floor((inner + GAP) / (LEAST + GAP)))), own = (inner - GAP * (columns - 1)) / columns;
+    return Math.round(Math.max(200, (inner > SINGLE ? Math.min(own, WIDEST) : own) - FRAME));
+  }
+
   const index = () => (state.at < 0 ? state.history.snapshots.length - 1 : Math.min(state.at, state.history.snapshots.length - 1));
   function go(to) {
     const last = state.history.snapshots.length - 1;
@@ -86,7 +93,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     parts.title.textContent = title || t("training");
     parts.status.textContent = names.length ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(last) }) : t("nothingRecorded");
     const groups = grouped(names);
-    parts.curves.replaceChildren(...Object.entries(groups).map(([word, members]) => curves(word, members)));
+    parts.curves.replaceChildren(...Object.entries(groups).map(([word, members]) => curves(word, members, widthOf(Object.keys(groups).length))));
     parts.scrub.hidden = snapshots.length < 2;
     parts.slider.max = Math.max(0, snapshots.length - 1);
     drawTable(names);
@@ -94,12 +101,12 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     markEpoch();
   }
 
-  function curves(word, names) {
+  function curves(word, names, W) {
     const { measures } = state.history;
     const all = names.flatMap((name) => measures[name].values.map(num)).filter(Number.isFinite);
     const positive = all.length > 0 && Math.min(...all) > 0;
     const log = positive && (state.log ?? (word === "loss" && Math.max(...all) > 20 * Math.min(...all)));
-    const W = 420, H = 220, L = 48, R = 12, T = 10, B = 26;
+    const H = 220, L = 48, R = 12, T = 10, B = 26;
     const epochs = names.flatMap((name) => measures[name].epochs);
     const [e0, e1] = [Math.min(...epochs, Infinity), Math.max(...epochs, -Infinity)];
     let [low, high] = all.length ? [Math.min(...all), Math.max(...all)] : [0, 1];
@@ -188,7 +195,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     points.x.forEach((point, i) => svg.append(mark(points.label[i], ...place(point))));
     const labels = [...new Set(points.label)].sort();
     const legend = h("ul", { class: "mt-legend" }, ...labels.map((k) => h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, mark(k, 14, 6)), t("classOf", { k }))));
-    return panel(t("surface"), [], legend, h("div", { class: "mt-body" }, svg));
+    return panel(t("surface"), [], legend, h("div", { class: "mt-body mt-square" }, svg));
   }
 
   /** The line between cells of different classes. */
@@ -248,7 +255,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     const legend = h("ul", { class: "mt-legend" },
       h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, s("line", { class: "mt-swatch mt-c0", x1: 0, x2: 28, y1: 6, y2: 6 })), t("positive")),
       h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, s("line", { class: "mt-swatch mt-c1", x1: 0, x2: 28, y1: 6, y2: 6, "stroke-dasharray": "5 3" })), t("negative")));
-    return panel(t("network"), [select], legend, h("div", { class: "mt-body" }, svg));
+    return panel(t("network"), [select], legend, h("div", { class: "mt-body mt-square" }, svg));
   }
   const short = (v) => { const t = Math.abs(v) >= 100 ? v.toPrecision(3) : Math.abs(v) >= 0.005 ? v.toFixed(2) : v === 0 ? "0" : v.toExponential(0); return t.replace("-", "−"); };
 
@@ -266,7 +273,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
   }
 
   function histogram(word, data, colour) {
-    const W = 300, H = 118, B = 20, T = 16, most = Math.max(1, ...data.counts), u = (W - 20) / data.counts.length;
+    const W = widthOf(3), H = 118, B = 20, T = 16, most = Math.max(1, ...data.counts), u = (W - 20) / data.counts.length;
     const other = data.other ? t("notFinite", { n: data.other }) : "";
     const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img",
       "aria-label": t("histogramSaid", { word, name: state.parameter, low: text(data.low), high: text(data.high), other }) });
@@ -320,6 +327,14 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
   });
   root.go = (to) => { if (to !== state.at) { state.at = to; drawSnapshot(); markEpoch(); } };
   build();
+  let drawnAt = root.clientWidth;
+  new ResizeObserver(() => {
+    if (!root.clientWidth || Math.abs(root.clientWidth - drawnAt) < 8) return;
+    drawnAt = root.clientWidth;
+    const key = root.contains(document.activeElement) && document.activeElement.className;
+    draw();
+    if (key && !root.contains(document.activeElement)) root.querySelector(`.${key.split(" ")[0]}`)?.focus();
+  }).observe(root);
   new MutationObserver(drawSnapshot).observe(root, { attributes: true, attributeFilter: ["data-theme"] }); // the surface is painted in the theme's colours
   return root;
 }
@@ -362,6 +377,7 @@ function ticks(low, high, log) {
 
 function rgb(element, name) {
   const probe = h("span", { hidden: true });
+  probe.style.forcedColorAdjust = "none"; // else a page of forced colours would paint all classes alike
   probe.style.color = `var(${name})`;
   element.append(probe);
   const found = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);

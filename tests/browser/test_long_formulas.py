@@ -1,0 +1,100 @@
+"""A formula wider than its place breaks as mathematics does: before "=", then "+" and "−", then before "·"; an array after its rows."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+import minigrad as mg
+import viz
+from minigrad.watch import trace_function
+from viz.reading import plain, runs
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+
+def long_sum(a, b, c, d):
+    return a * b * c + mg.exp(a) * mg.sin(b) * d - (a * b + c * d) / (a - b * c)
+
+
+TRACES = {
+    "numbers": lambda: trace_function(long_sum, 1.23456, -2.34567, 3.45678, 0.98765, source=""),
+    "rows": lambda: trace_function(lambda x: (x[0] * x[1] * x[2] + x[0] * x[3]).square(), [1.23456, -2.34567, 3.45678, 0.98765], source=""),
+    "matrices": lambda: trace_function(
+        lambda x, w: (x @ w).tanh().sum(),
+        [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]],
+        [[0.123, -0.456], [0.789, 1.234], [-2.345, 3.456]],
+        source="",
+    ),
+}
+
+
+def bare(text):
+    return re.sub(r"[\s\u2062^()˙¯\u0307\u0304/]", "", text)
+
+
+@pytest.fixture
+def open_at(visit, tmp_path):
+    """A function that opens a Trace in a window of some width, and returns its slider."""
+
+    def go(trace, width):
+        visit.page.set_viewport_size({"width": width, "height": 800})
+        (tmp_path / "page.html").write_text(viz.to_html(trace, views=["story"]), encoding="utf-8")
+        visit.page.goto((tmp_path / "page.html").as_uri())
+        slider = visit.page.locator(".mg-bar .mg-slider")
+        slider.wait_for()
+        return slider
+
+    yield go
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("width", [390, 320])
+@pytest.mark.parametrize("name", TRACES)
+def test_no_formula_scrolls_sideways_on_a_phone_and_none_loses_a_sign(open_at, visit, name, width):
+    trace = TRACES[name]()
+    slider = open_at(trace, width)
+    for k, step in enumerate(trace["steps"], 1):
+        slider.fill(str(k))
+        wide = visit.page.locator(".mg-formula, .mg-sums").evaluate_all(
+            "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
+        )
+        assert wide == [], f"step {k}"
+        shown = visit.page.locator(".mg-now .mg-formula").text_content()
+        whole = step["formula"][: next((i for i, t in enumerate(step["formula"]) if t.get("text") == "→"), None)]
+        assert bare(shown) == bare(plain(runs(whole))), f"step {k}"
+
+
+def lines(page):
+    """The formula's lines as they stand: the text of each, from the top."""
+    pieces = page.locator(".mg-now .mg-formula math").evaluate_all(
+        "all => all.map(e => [Math.round(e.getBoundingClientRect().bottom), e.getBoundingClientRect().left, e.textContent])"
+    )
+    found = [[pieces[0]]]
+    for before, piece in pairwise(pieces):
+        found.append([piece]) if piece[1] < before[1] else found[-1].append(piece)
+    return ["".join(text for *_, text in line) for line in found]
+
+
+def test_a_line_begins_with_the_sign_it_was_broken_at_and_a_wide_window_has_one_line(open_at, visit):
+    trace = TRACES["numbers"]()
+    k = max(range(len(trace["steps"])), key=lambda i: len(trace["steps"][i]["formula"])) + 1
+    slider = open_at(trace, 320)
+    slider.fill(str(k))
+    first, *further = lines(visit.page)
+    assert len(further) >= 2 and all(line[0] in "=+−·" for line in further), (first, further)
+    assert sum(line.startswith("=") for line in further) == 2
+    slider = open_at(trace, 1280)
+    slider.fill(str(k))
+    assert len(lines(visit.page)) == 1
+    gaps = visit.page.locator(".mg-now .mg-formula math").evaluate_all(
+        "all => all.slice(1).map((e, i) => e.getBoundingClientRect().left - all[i].getBoundingClientRect().right)"
+    )
+    assert max(abs(gap) for gap in gaps) < 12, "pieces stand as close as in one formula"
+
+
+def test_the_sign_of_a_negative_number_stays_with_it(open_at, visit):
+    trace = trace_function(lambda x: x.sum(), [[-1234.5, -0.0001234, -3.25, -77.125]], source="")
+    open_at(trace, 320).fill("1")
+    assert not any(line in ("−", "=", "= ") for line in lines(visit.page))
+    assert len(lines(visit.page)) > 1

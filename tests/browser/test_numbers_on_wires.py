@@ -1,0 +1,89 @@
+"""The number on a wire (its local derivative) hides neither the wire nor its arrow, no card, no other number, in columns and in lines."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
+
+from trace_samples import all_samples
+
+import minigrad as mg
+import viz
+from minigrad.watch import trace_function
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+
+def sines(x):
+    for i in range(19):
+        x = mg.sin(x) if i % 2 else x + x
+    return x
+
+
+def recurrent(x, w, u):
+    h = x * 0.1
+    for _ in range(5):
+        h = mg.tanh(w * h + u * x)
+    return h
+
+
+TRACES = {
+    "seed": lambda: all_samples()["seed"],
+    "deep": lambda: all_samples()["deep"],
+    "long numbers": lambda: trace_function(lambda x: (x * -1.2345678e-7) * x, 2.0, source=""),
+    "sines": lambda: trace_function(sines, 0.7, source=""),
+    "matrices": lambda: trace_function(
+        lambda x, w: (x @ w).tanh().sum(), [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]], [[0.123, -0.456], [0.789, 1.234], [-2.345, 3.456]]
+    ),
+    "recurrent": lambda: trace_function(recurrent, 0.5, 0.7, -0.4, source=""),
+}
+
+# For each lit wire: the share of it that no number covers. And how many numbers meet a card, an arrow's point, another number, the edge.
+MEASURE = """() => {
+    const box = e => (b => [b.x, b.y, b.x + b.width, b.y + b.height])(e.getBBox());
+    const all = selector => [...document.querySelectorAll(selector)].map(box);
+    const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+    const pills = all(".mg-label rect"), view = document.querySelector(".mg-svg").viewBox.baseVal;
+    const seen = [...document.querySelectorAll(".mg-edge.mg-lit .mg-wire")].map(wire => {
+        const points = Array.from({ length: 41 }, (_, i) => wire.getPointAtLength(wire.getTotalLength() * i / 40));
+        return points.filter(p => !pills.some(b => meet([p.x - 1, p.y - 1, p.x + 1, p.y + 1], b))).length / 41;
+    });
+    const hits = others => pills.filter(pill => others.some(other => other !== pill && meet(pill, other))).length;
+    const outside = pills.filter(b => b[0] < 0 || b[1] < 0 || b[2] > view.width || b[3] > view.height).length;
+    const hit = [all(".mg-node > .mg-card"), all(".mg-edge.mg-lit .mg-tip"), pills].map(hits);
+    return { pills: pills.length, seen, hits: [...hit, outside] };
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 700, 390])
+@pytest.mark.parametrize("name", TRACES)
+def test_no_number_hides_its_wire_or_anything_else(visit, tmp_path, name, width):
+    trace, page = TRACES[name](), visit.page
+    page.set_viewport_size({"width": width, "height": 900})
+    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    slider = page.locator(".mg-bar .mg-slider")
+    slider.wait_for()
+    steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
+    for k in steps[:: max(1, len(steps) // 16)]:
+        slider.fill(str(k))
+        found = page.evaluate(MEASURE)
+        assert found["pills"] and found["seen"], f"step {k}"
+        assert min(found["seen"]) > 0.25, f"step {k}: a number covers most of a wire"
+        assert found["hits"] == [0, 0, 0, 0], f"step {k}: numbers that meet: cards, points of arrows, numbers, the edge of the picture"
+    visit.assert_clean()
+
+
+def test_a_number_stands_on_its_wire_where_there_is_room_and_beside_it_where_there_is_not(visit, tmp_path):
+    page, trace = visit.page, trace_function(lambda x: (x * 3.0) * -0.12345678, 2.0, source="")
+    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(".mg-bar .mg-slider").wait_for()
+    covered = {}
+    for k, step in enumerate(trace["steps"], 1):
+        if step.get("contribs"):
+            page.locator(".mg-bar .mg-slider").fill(str(k))
+            covered[page.locator(".mg-label").first.text_content()] = min(page.evaluate(MEASURE)["seen"]) < 1
+    assert covered == {"× 3": True, "× −0.1235": False}
