@@ -568,7 +568,7 @@ def grad_fn(self: Tensor) -> Node | None:
     return None if isinstance(node, Leaf) else node.parents[0] if isinstance(node, Pick) else node
 
 
-def _draw_graph(self: Tensor, names: Any = None, *, limit: int = 0) -> Any:
+def _draw_graph(self: Tensor, *more: Any, **options: Any) -> Any:
     """The graph behind this tensor as a `graphviz.Digraph`; `import viz` brings it."""
     raise AutogradError("draw_graph: the pictures are in the package viz, which is not imported. Write `import viz`, then call it again.")
 
@@ -693,9 +693,13 @@ def _set_data(self: Tensor, value: Any) -> None:
     value = as_tensor(value)
     if backend.is_differentiable(self.dtype) != backend.is_differentiable(value.dtype):
         raise DTypeError(f".data of a {self.dtype} tensor cannot become {value.dtype}.")
+    memory_version(value)  # a bare number gets memory, which the two then share
     self.array = value.array
     if self.version is not None:
         self.version.count += 1
+    leaf = self.node
+    if isinstance(leaf, Leaf):  # gradients will have the new shape and dtype
+        leaf.array, leaf.shape, leaf.dtype = self.array, self.array.shape, self.array.dtype
 
 
 attach(

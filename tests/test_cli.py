@@ -643,6 +643,14 @@ def f(x, y, power=2):
 
 def returns_text(x):
     return "no tensor"
+
+def stops(x):
+    return [][3]
+
+def deep(x):
+    for _ in range(40):
+        x = x * 1.5
+    return x
 """
 
 
@@ -659,6 +667,33 @@ def test_trace_writes_pictures(command, tmp_path, ending):
     assert command("trace", "x*x", "x=3", "-o", str(tmp_path / f"t.{ending}")) == (0, "", "")
     begins = {"png": b"\x89PNG", "pdf": b"%PDF", "gif": b"GIF8", "webp": b"RIFF"}[ending]
     assert (tmp_path / f"t.{ending}").read_bytes().startswith(begins)
+
+
+def test_trace_shows_the_state_that_is_asked_for(command, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    status, out, error = command("trace", *BAYDIN, "--step", "3")
+    assert (status, error) == (0, "") and "0.6931" not in out and " 2 " in out and "reverse mode\n" not in out.split("seed", 2)[2]
+    first, last, page = (tmp_path / name for name in ("first.svg", "last.svg", "a.html"))
+    assert command("trace", *BAYDIN, "-o", str(first), "--step", "0")[0] == 0 == command("trace", *BAYDIN, "-o", str(last))[0]
+    assert "Nothing has been computed yet; 23 steps follow." in first.read_text(encoding="utf-8")
+    assert "11.65" in last.read_text(encoding="utf-8") and "11.65" not in first.read_text(encoding="utf-8")
+    assert command("trace", *BAYDIN, "-o", str(page), "--step", "7")[0] == 0 and '"step":7' in page.read_text(encoding="utf-8")
+    sizes = []
+    for i, options in enumerate((["--dpi", "36"], ["--dpi", "72"], ["--size", "640x480"], ["--dpi", "36", "--dark"])):
+        picture = tmp_path / f"{i}.png"
+        assert command("trace", *BAYDIN, "-o", str(picture), "--step", "0", *options) == (0, "", "")
+        with image.open(picture) as opened:
+            sizes.append((opened.size, sum(opened.convert("RGB").getpixel((1, 1))) > 384))
+    (small, light), (large, _), (given, _), (_, dark_is_light) = sizes
+    assert abs(large[0] - 2 * small[0]) <= 1 and given == (640, 480) and light and not dark_is_light
+
+
+def test_a_picture_of_a_part_says_so_in_one_line(command, tmp_path, mine):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    status, out, error = command("trace", f"{mine}:deep", "x=3", "-o", str(tmp_path / "a.png"), "--size", "small", "--groups", "open")
+    assert (status, out) == (0, "")
+    assert error.startswith("minigrad: the graph is larger than") and "give a larger --size, or none" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("ending", ["webp", "gif", "html", "pdf"])
@@ -725,6 +760,24 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
         (["trace", "x*x", "x=3", "-o", "t.docx"], 2, "no format .docx; the endings are"),
         (["trace", "x*x", "x=3", "-o", "t.xyz"], 2, "no format .xyz; the endings are"),
         (["trace", "x*x", "x=3", "-o", "t.png", "--format", "svg"], 2, "--format svg and the ending .png of t.png disagree"),
+        (["trace", "x*x", "x=3", "-o", "nowhere/t.svg"], 1, "cannot write nowhere/t.svg: there is no such folder; make it first"),
+        (["trace", "x*x", "x=3", "-o", "."], 1, "cannot write .: it is a folder; name a file in it"),
+        (["trace", "x*x", "x=3", "-o", "t.svg", "--step", "9"], 2, "step 9 does not exist; this formula's steps are 0"),
+        (["trace", "x*x", "x=3", "-o", "t.png", "--step", "-1"], 2, "step -1 does not exist"),
+        (["trace", "x*x", "x=3", "-o", "t.gif", "--step", "1"], 2, "a .gif is a film; minigrad animate takes --steps"),
+        (["trace", "x*x", "x=3", "--format", "json", "--step", "1"], 2, "as JSON it is the whole Trace"),
+        (["trace", "x*x", "x=3", "-o", "t.png", "--dpi", "0"], 2, "dpi must be a number above 0"),
+        (["trace", "x*x", "x=3", "-o", "t.svg", "--dpi", "72"], 2, "--dpi is for pictures: give an output that ends in .png"),
+        (["trace", "x*x", "x=3", "--dark"], 2, "--dark is for pictures"),
+        (["trace", "x*x", "x=3", "-o", "t.png", "--size", "20000x20000"], 2, "Give --size 1920x1080, which"),
+        (["trace", "mine.py:deep", "x=3", "-o", "t.svg"], 2, "The graph has 41 nodes; up to 30 are shown"),
+        (["trace", "mine.py:stops", "x=3"], 1, "stops cannot be run: IndexError in line 22 of mine.py: list index out of range"),
+        (["draw", "mine.py:stops", "x=3"], 1, "stops cannot be run: IndexError in line 22 of mine.py"),
+        (["trace", "mine.py:returns_text", "x=3"], 2, "returns_text gives a str; only a function that returns one tensor"),
+        (["draw", "mine.py:deep", "x=3", "--limit", "20"], 1, "more than 20 nodes, too many for a picture. Draw a smaller part of the"),
+        (["draw", "mine.py:deep", "x=3", "--limit", "20"], 1, "or raise the limit: --limit."),
+        (["animate", "x*x", "x=3", "-o", "t.gif", "--steps", "-1"], 2, "--steps -1 is not a range of steps; write --steps 3-9 or"),
+        (["animate", "x*x", "x=3", "-o", "t.html", "--dark", "--fps", "2"], 2, "so --fps and --dark would have no meaning"),
         (["trace", "x*x", "x=3", "--groups", "closed"], 2, "--groups is for pictures: give an output"),
         (["trace", "x*x", "x=3", "-o", "t.html", "--groups", "open"], 2, "the reader opens and closes the boxes"),
         (["animate", "x*x", "x=3", "-o", "t.html", "--groups", "open"], 2, "the reader opens and closes the boxes"),
@@ -744,7 +797,7 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
         (["draw", "x*x", "x=3", "-o", "nowhere/t.svg"], 1, "cannot write nowhere/t.svg"),
         (["draw", "absent.py:f", "x=3"], 2, "there is no file absent.py"),
         (["draw", "mine.py", "x=3"], 2, "name what is meant in mine.py: mine.py:NAME; its only module is model"),
-        (["draw", "mine.py:g", "x=3"], 2, "mine.py defines no g; its only module is model; its functions are f, returns_text"),
+        (["draw", "mine.py:g", "x=3"], 2, "mine.py defines no g; its only module is model; its functions are f, "),
         (["draw", "mine.py:SCALE", "x=3"], 2, "SCALE in mine.py is a float, not a function"),
         (["draw", "mine.py:Model", "x=3"], 2, "is a class"),
         (["draw", "mine.py:f", "x=3"], 2, "no value for y"),
@@ -757,6 +810,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(command, tmp_path, mine, monke
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
     pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("viz.scale.FULL_DETAIL", 30)
     (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
     before = sorted(os.listdir(tmp_path))
     found, out, error = command(*arguments)

@@ -14,47 +14,48 @@ from minigrad.trace import first_divergence
 from viz.hosting import Shown, kernel_runs
 from viz.layout import with_layout
 from viz.reading import check
+from viz.speech import difference
+from viz.texts import words
 
 
 class Comparison(Shown):
     """Two Traces, one below the other. ``divergence`` is the first difference, or None."""
 
-    def __init__(self, first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] = ("first", "second"), **options: Any):
+    def __init__(self, first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] | None = None, **options: Any):
         check(first)
         check(second)
+        t = words(options.get("lang", "en"))
+        names = [t("pairFirst"), t("pairSecond")] if names is None else names
         if len(names) != 2:
             raise ValueError(f"compare: names must be two texts, got {list(names)}")
         self.divergence = first_divergence(dict(first), dict(second), **{k: options.pop(k) for k in ("rtol", "atol") if k in options})
         found = self.divergence
-        difference = None
+        parted = None
         if found is not None:
             order = [n["id"] for n in _ordered(first)], [n["id"] for n in _ordered(second)]
             at = order[0].index(found.node) if found.node in order[0] else -1
             other = order[1][at] if 0 <= at < len(order[1]) else None
-            difference = {"step": found.step, "node": found.node, "other": other, "column": found.column, "say": found.say}
-            difference |= {"kind": found.kind, "expected": found.expected, "got": found.got, "edge": found.edge}
+            parted = {"step": found.step, "node": found.node, "other": other, "column": found.column, "say": found.say}
+            parted |= {"kind": found.kind, "expected": found.expected, "got": found.got, "edge": found.edge}
         document = {
             "schema": "minigrad.pair/1",
             "first": with_layout(first),
             "second": with_layout(second),
-            "difference": difference,
+            "difference": parted,
             "names": [str(name) for name in names],
         }
         super().__init__(document, document["first"], f"{names[0]} · {names[1]}", **options)
 
     def __repr__(self) -> str:
-        found = self.divergence
-        if found is None:
-            return "The two traces agree in every value."
-        return f"First difference{'' if found.step is None else f', at step {found.step + 1}'}: {found.say}"
+        return difference(self.document["first"], self.divergence, words(self._lang))
 
 
-def compare(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] = ("first", "second"), **options: Any) -> Any:
+def compare(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] | None = None, **options: Any) -> Any:
     """Show two Traces on one clock, with the first difference marked in both and a way to jump to it.
 
     Args:
         first: the reference. second: the Trace that is compared with it.
-        names: how the two are called.
+        names: how the two are called; "first" and "second" if not given, in the stepper's language.
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the stepper.
 
     Returns:

@@ -30,9 +30,10 @@ from minigrad.program import Program
 from minigrad.tensor import Tensor
 from viz.draw_module import draw_module
 from viz.draw_program import draw_program, draw_symbols
-from viz.drawing import empty, text, to_svg, write
+from viz.drawing import box, empty, to_svg, write
 from viz.numbers import short
 from viz.svg import palette
+from viz.texts import Words, words
 from viz.walks import oldest_first
 
 __all__ = ["draw_graph", "to_svg", "write"]
@@ -42,7 +43,9 @@ FEW = 4
 """Saved arrays of up to so many elements are shown with their values."""
 
 
-def draw_graph(thing: Any, *more: Any, names: Mapping[str, Any] | None = None, limit: int = LIMIT, depth: int | None = 1) -> Any:
+def draw_graph(
+    thing: Any, *more: Any, names: Mapping[str, Any] | None = None, limit: int = LIMIT, depth: int | None = 1, lang: str = "en"
+) -> Any:
     """The graph of something as a `graphviz.Digraph`, which a notebook shows and `.render(filename)` or `viz.draw.write` writes.
 
     Args:
@@ -54,25 +57,27 @@ def draw_graph(thing: Any, *more: Any, names: Mapping[str, Any] | None = None, l
             caller's variables (tensors, lists and dicts of tensors, and the parameters of modules), which are used by themselves.
         limit: the largest number of boxes to draw.
         depth: for a Module, how many levels are opened; None: all, down to the operations.
+        lang: language of the words around the names, "en" or "zh".
 
     Raises:
         TypeError: `thing` is none of these, or `more` was given for something else than a Module.
         NoGradientError: the tensor, or the module's result, carries no history.
-        ValueError: there are more than `limit` boxes.
+        ValueError: there are more than `limit` boxes; an unknown language.
         ModuleNotFoundError: the package graphviz is not installed.
     """
+    t = words(lang)
     symbols = [thing] if isinstance(thing, Symbol) else list(thing) if isinstance(thing, list | tuple) else []
     if symbols and all(isinstance(symbol, Symbol) for symbol in symbols) and not more:
-        return draw_symbols(symbols, limit)
+        return draw_symbols(symbols, limit, lang)
     if isinstance(thing, Module):
-        return draw_module(thing, more, depth=depth, limit=limit)
+        return draw_module(thing, more, depth=depth, limit=limit, lang=lang)
     if isinstance(thing, Tensor) and len(more) == 1 and isinstance(more[0], Mapping) and names is None:
         names, more = more[0], ()
     if more:
         raise TypeError(f"draw_graph: example inputs were given, which only a Module takes, not a {type(thing).__name__}")
     if not isinstance(thing, Tensor):
         if isinstance(thing, Program):
-            return draw_program(thing, limit)
+            return draw_program(thing, limit, lang)
         raise TypeError(f"draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got {type(thing).__name__}")
     tensor = thing
     drawing = empty()  # before any work: without the package there is nothing to draw with
@@ -91,12 +96,12 @@ def draw_graph(thing: Any, *more: Any, names: Mapping[str, Any] | None = None, l
     light = {name: pair[0] for name, pair in palette().items()}
     number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
     for node in nodes:
-        look = {"shape": "box", "style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
+        look = {"style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
         if not isinstance(node, Leaf):
-            look = {"shape": "box", "style": "rounded,filled", "fillcolor": light["raised"]}
+            look = {"style": "rounded,filled", "fillcolor": light["raised"]}
         if node is root:
             look["penwidth"] = "2"
-        drawing.node(number[id(node)], text(_lines(node, known, tensor if node is root else None)), **look)
+        box(drawing, number[id(node)], _lines(node, known, tensor if node is root else None, t), **look)
         for parent, _ in node.next_functions:
             if parent is not None:
                 drawing.edge(number[id(parent)], number[id(node)])
@@ -114,12 +119,12 @@ def _operation(node: Any) -> Node:
 # -------------------------------------------------------------------------------------------------------------- the words
 
 
-def _lines(node: Node, known: _Names, result: Tensor | None) -> list[str]:
+def _lines(node: Node, known: _Names, result: Tensor | None, t: Words) -> list[str]:
     """What stands in a node's box: name and shape of a leaf; operation, settings, result and saved values of an operation."""
     name = known.of_node(node)
     shape = f"{tuple(node.shape)} {node.dtype}" if hasattr(node, "shape") else ""
     if isinstance(node, Leaf):
-        return [line for line in (name or "leaf", shape) if line]
+        return [line for line in (name or t("drawLeaf"), shape) if line]
     head = node.name().removesuffix("0").removesuffix("Backward")
     if isinstance(node, OpNode):
         head = node.primitive.name
@@ -129,23 +134,23 @@ def _lines(node: Node, known: _Names, result: Tensor | None) -> list[str]:
     if result is not None and result.array.size == 1:
         shape = f"{_value(result.array)}   {shape}"
     lines += [shape] if shape else []
-    return lines + (_saved(node, known) if isinstance(node, OpNode) else [])
+    return lines + (_saved(node, known, t) if isinstance(node, OpNode) else [])
 
 
-def _saved(node: OpNode, known: _Names) -> list[str]:
+def _saved(node: OpNode, known: _Names, t: Words) -> list[str]:
     """A line for each array that the operation keeps for backward."""
     if not node.plan.keeps_values:
         return []
     if node.saved is None:
-        return ["saved values are freed"]
+        return [t("drawFreed")]
     lines = []
     for source, value in zip(node.plan.sources, node.saved, strict=True):
         if source < OUTPUT:  # only a shape
             continue
         inputs = node.primitive.inputs
-        role = "result" if source == OUTPUT else f"input {source if node.primitive.variadic else inputs[source]}"
+        what = t("drawResult") if source == OUTPUT else t("drawInput", name=source if node.primitive.variadic else inputs[source])
         owner = None if source == OUTPUT else known.of_array(value)
-        lines.append(f"saves {role}{f' ({owner})' if owner else ''}: {_value(value)}")
+        lines.append(t("drawSaves", what=t("drawOwned", what=what, name=owner) if owner else what, value=_value(value)))
     return lines
 
 

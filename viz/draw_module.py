@@ -20,8 +20,9 @@ from minigrad.errors import NoGradientError
 from minigrad.nn import Module
 from minigrad.nodes import Leaf, OpNode, Pick, next_birth
 from minigrad.tensor import Tensor
-from viz.drawing import empty, text
+from viz.drawing import box, empty, text
 from viz.svg import palette
+from viz.texts import Words, words
 from viz.walks import oldest_first
 
 Look = dict[str, str]
@@ -42,7 +43,7 @@ class Call:
     shape: str = ""
 
 
-def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | None = 1, limit: int = 2_000) -> Any:
+def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | None = 1, limit: int = 2_000, lang: str = "en") -> Any:
     """The drawing of a module; see the examples above.
 
     Args:
@@ -50,16 +51,18 @@ def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | No
         example: what it is called with; nothing for the tree of modules.
         depth: how many levels are opened: 0 draws one box, None every operation.
         limit: the largest number of boxes.
+        lang: language of the words around the names, "en" or "zh".
 
     Raises:
-        ValueError: more boxes than ``limit``, or a negative depth.
+        ValueError: more boxes than ``limit``, a negative depth, or an unknown language.
         NoGradientError: the result has no history (it does not depend on a parameter or floating input).
         ModuleNotFoundError: the package graphviz is not installed.
     """
     if depth is not None and depth < 0:
         raise ValueError(f"draw_graph: depth must be 0 or more, or None for everything, got {depth}")
+    t = words(lang)
     if not example:
-        return _tree(model, depth, limit)
+        return _tree(model, depth, limit, t)
     drawing = empty()
     top, result = _run(model, example)
     tensors = [t for t in _flat(result) if isinstance(t, Tensor) and t.requires_grad]
@@ -69,7 +72,7 @@ def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | No
             "requires grad and on "
             "no floating input, or the module detaches it."
         )
-    return _flow(drawing, model, top, tensors, depth, limit)
+    return _flow(drawing, model, top, tensors, depth, limit, t)
 
 
 def _run(model: Module, example: tuple[Any, ...]) -> tuple[Call, Any]:
@@ -113,7 +116,7 @@ def _flat(value: Any) -> list[Any]:
     return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list | tuple) else [value]
 
 
-def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: int | None, limit: int) -> Any:
+def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: int | None, limit: int, t: Words) -> Any:
     """Boxes for calls, closed at ``depth``, and for the operations outside of closed ones; edges where a value crosses from one to
     another."""
     light = {name: pair[0] for name, pair in palette().items()}
@@ -134,7 +137,7 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
         if isinstance(node, Leaf):
             if id(node) in parameters and depth is not None:
                 continue  # it is inside a closed box, which tells how many it has
-            name = parameters.get(id(node), "input")
+            name = parameters.get(id(node), t("input"))
             key = f"n{len(lines)}"
             owner = name.rpartition(".")[0] if id(node) in parameters else None
             frame = next((call for call in calls if call.path == owner and call is not top), None)
@@ -145,7 +148,7 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
             closed = _closed(innermost, depth)
             if closed is not None:
                 key = f"m{calls.index(closed)}"
-                lines[key], frame_of[key] = _about(closed), closed.parent
+                lines[key], frame_of[key] = _about(closed, t), closed.parent
                 looks[key] = {"style": "filled,bold", "fillcolor": light["raised"]}
             else:
                 key = f"n{len(lines)}"
@@ -168,8 +171,8 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
             pair = box_of[id(source)], box_of[id(node)]
             if pair[0] != pair[1]:
                 edges[pair] = None
-    for source_box, box in edges:
-        drawing.edge(source_box, box)
+    for pair in edges:
+        drawing.edge(*pair)
     return drawing
 
 
@@ -184,7 +187,7 @@ def _frames(
 
     def fill(where: Any, inside: list[Call], own: list[str]) -> None:
         for key in own:
-            where.node(key, text(lines[key]), shape="box", **looks[key])
+            box(where, key, lines[key], **looks[key])
         for call in inside:
             if id(call) in needed and (id(call) in boxes or any(id(c) in needed for c in call.inside)):
                 title = f"{call.path}: {type(call.module).__name__}"
@@ -236,17 +239,18 @@ def _closed(call: Call, depth: int | None) -> Call | None:
     return None if opened else call
 
 
-def _about(call: Call) -> list[str]:
+def _about(call: Call, t: Words) -> list[str]:
     """The words in a module's box: path and class, settings, parameters, shape of the result."""
     module = call.module
     head = f"{call.path}: {type(module).__name__}" if call.path else type(module).__name__
     count = sum(p.numel() for p in module.parameters())
     settings = module.extra_repr() if hasattr(module, "extra_repr") else ""
     settings = settings if len(settings) <= 44 else settings[:43] + "…"
-    return [line for line in (head, settings, f"{count:,} parameters" if count else "", f"→ {call.shape}" if call.shape else "") if line]
+    counted = t("drawParameter" if count == 1 else "drawParameters", n=f"{count:,}") if count else ""
+    return [line for line in (head, settings, counted, f"→ {call.shape}" if call.shape else "") if line]
 
 
-def _tree(model: Module, depth: int | None, limit: int) -> Any:
+def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
     """What is inside what: no values, no order of use."""
     drawing = empty(rankdir="LR")
     light = {name: pair[0] for name, pair in palette().items()}
@@ -259,13 +263,13 @@ def _tree(model: Module, depth: int | None, limit: int) -> Any:
         if count > limit:
             raise ValueError(f"draw_graph: the model has more than {limit:,} modules; open fewer levels: draw_graph(depth=1)")
         children = list(module.named_children())
-        lines = _about(Call(path, module, 0))
+        lines = _about(Call(path, module, 0), t)
         if not children or level >= deepest:
             shapes = [f"{name}: {tuple(p.shape)}" for name, p in list(module.named_parameters())[:6]]
             lines += shapes
         if children and level >= deepest:
-            lines.append(f"{len(children)} modules inside")
-        drawing.node(key, text(lines), shape="box", style="filled", fillcolor=light["v-tint" if module is model else "raised"])
+            lines.append(t("drawInsideOne" if len(children) == 1 else "drawInside", n=len(children)))
+        box(drawing, key, lines, style="filled", fillcolor=light["v-tint" if module is model else "raised"])
         if above is not None:
             drawing.edge(above, key)
         if level < deepest:

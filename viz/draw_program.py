@@ -11,24 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from viz.drawing import empty, text
+from viz.drawing import box, empty
 from viz.svg import palette
+from viz.texts import Words, words
 from viz.walks import operands_first
 
 LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("ink", "bold")}
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""
-
-
 ROLE = {"given": ("wire", "solid"), "gradient": ("g", "dotted"), "tangent": ("d", "dashed")}
 """The same for the nodes of a static graph, by who made them."""
+PASS = {"backward": "stage1", "second backward": "stage2", "backward number 3": "stage3", "tangent": "tangent", "update": "update"}
+"""The texts for the passes of a program; the reverse ones are called as the generations of a Trace are."""
 
 
-def draw_program(program: Any, limit: int = 2_000) -> Any:
+def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
     """The graph of a :class:`minigrad.program.Program`: inputs above, one box for each instruction, results with a bold rim.
 
-    Raises ValueError for more than ``limit`` instructions, ModuleNotFoundError without the package graphviz.
+    lang: language of the words around the names, "en" or "zh".
+
+    Raises ValueError for more than ``limit`` instructions or an unknown language, ModuleNotFoundError without the package graphviz.
     """
-    drawing = empty()
+    drawing, t = empty(), words(lang)
     size = len(program.instructions)
     if size > limit:
         raise ValueError(
@@ -39,15 +42,8 @@ def draw_program(program: Any, limit: int = 2_000) -> Any:
     used = {n for instruction in program.instructions for n in instruction.reads()} | set(program.outputs)
     call = lambda n: names.get(n) or f"%{n}"
     for n in sorted(used - made):
-        what = "constant" if n in program.constants else "captured" if n in getattr(program, "captured", {}) else "input"
-        drawing.node(
-            f"v{n}",
-            text([call(n), f"{what}  {program.types[n]!r}"]),
-            shape="box",
-            style="filled",
-            fillcolor=light["v-tint"],
-            color=light["v"],
-        )
+        what = t("const" if n in program.constants else "drawCaptured" if n in getattr(program, "captured", {}) else "input")
+        box(drawing, f"v{n}", [call(n), f"{what}  {program.types[n]!r}"], style="filled", fillcolor=light["v-tint"], color=light["v"])
     home: dict[int, str] = {n: f"v{n}" for n in used - made}
     results = set(program.outputs)
     for i, instruction in enumerate(program.instructions):
@@ -60,7 +56,7 @@ def draw_program(program: Any, limit: int = 2_000) -> Any:
         colour, style = LINE.get(instruction.phase, ("g", "dotted"))
         width = "2.4" if results & set(instruction.outputs) else "1.2"
         look = {"style": f"rounded,filled,{style}", "fillcolor": light["raised"], "color": light[colour], "penwidth": width}
-        drawing.node(key, text([head, *kinds, *([] if instruction.phase == "forward" else [instruction.phase])]), shape="box", **look)
+        box(drawing, key, [head, *kinds, *([] if instruction.phase == "forward" else [_phase(instruction.phase, t)])], **look)
         for n in instruction.reads():
             if n in home:
                 drawing.edge(home[n], key)
@@ -68,15 +64,15 @@ def draw_program(program: Any, limit: int = 2_000) -> Any:
     return drawing
 
 
-def draw_symbols(outputs: Iterable[Any], limit: int = 2_000) -> Any:
+def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -> Any:
     """The static graph (``minigrad.graph``) behind some nodes: Variables above, results with a bold rim.
 
     What ``gradients`` added has the adjoints' colour and dots, what ``jvp`` added the tangents' colour and dashes; "of" names the node
-    whose derivative it is a part of.
+    whose derivative it is a part of. lang: language of the words around the names, "en" or "zh".
 
-    Raises ValueError for more than ``limit`` nodes, ModuleNotFoundError without the package graphviz.
+    Raises ValueError for more than ``limit`` nodes or an unknown language, ModuleNotFoundError without the package graphviz.
     """
-    drawing = empty()
+    drawing, t = empty(), words(lang)
     light = {name: pair[0] for name, pair in palette().items()}
     roots = list(outputs)
     complaint = f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture; draw a part of it"
@@ -89,25 +85,34 @@ def draw_symbols(outputs: Iterable[Any], limit: int = 2_000) -> Any:
             look = {"style": f"filled,{style}", "fillcolor": light["v-tint"], "color": light["v" if node.role == "given" else colour]}
         if any(node is root for root in roots):
             look["penwidth"] = "2.4"
-        drawing.node(number[id(node)], text(_words(node)), shape="box", **look)
+        box(drawing, number[id(node)], _words(node, t), **look)
         for parent in node.inputs:
             drawing.edge(number[id(parent)], number[id(node)])
     return drawing
 
 
-def _words(node: Any) -> list[str]:
+def _words(node: Any, t: Words) -> list[str]:
     """Name and operation, the numbers among its operands, shape and dtype as far as they are known, and what it is a derivative of."""
     operation = getattr(node.primitive, "name", None) or type(node.op).__name__.removesuffix("Op").lower()
     numbers = [_short(a) for a in node.args if not hasattr(a, "inputs")]
     settings = [f"{name}={_short(value)}" for name, value in node.params.items() if value is not False and value is not None]
     inside = ", ".join([*numbers, *settings])
-    name = node.name if len(node.name) <= 44 else node.name[:43] + "…"
+    name = _cut(node.name)
     known = [str(fact) for fact in (node.known_shape, node.known_dtype) if fact is not None]
     lines = [name, operation + (f"({inside})" if inside else "")] if node.inputs or operation != "placeholder" else [name]
     lines += [" ".join(known)] if known else []
     if node.of is not None:
-        lines.append(f"of {node.of.name}"[:44])
+        lines.append(t("drawOf", name=_cut(node.of.name)))
     return lines
+
+
+def _phase(phase: str, t: Words) -> str:
+    """An instruction's pass as a picture's legend calls it; a program's own words stay as they are."""
+    return t(PASS[phase]) if phase in PASS else phase
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 44 else name[:43] + "…"
 
 
 def _short(value: Any) -> str:

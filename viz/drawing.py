@@ -16,8 +16,11 @@ from typing import Any
 
 from viz.export.files import whole
 from viz.layout import wasi
+from viz.layout.measure import is_wide
 from viz.svg import palette
 
+FONT, SIDE = 11.0, 0.18
+"""The size of a box's letters in points, and the room beside them in inches."""
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
 
@@ -29,9 +32,21 @@ def empty(name: str = "graph", rankdir: str = "TB") -> Any:
         name,
         format="svg",
         graph_attr={"bgcolor": light["surface"], "rankdir": rankdir, "nodesep": "0.3", "ranksep": "0.35"},
-        node_attr={"fontname": "Helvetica,sans-serif", "fontsize": "11", **ink, "margin": "0.18,0.07"},
+        node_attr={"fontname": "Helvetica,sans-serif", "fontsize": f"{FONT:g}", **ink, "margin": f"{SIDE},0.07"},
         edge_attr={"color": light["wire"], "arrowsize": "0.7"},
     )
+
+
+def box(drawing: Any, key: str, lines: list[str], **look: str) -> None:
+    """Adds a box with lines of text.
+
+    Graphviz takes the letters of East Asia for narrower than they are, one em, unless it asks a library for fonts: a box with such letters
+    is at least so wide that they have room.
+    """
+    if any(is_wide(letter) for line in lines for letter in line):
+        ems = max(sum(1.0 if is_wide(letter) else 0.56 for letter in line) for line in lines)
+        look["width"] = f"{ems * FONT / 72 + 2 * SIDE:.2f}"
+    drawing.node(key, text(lines), shape="box", **look)
 
 
 def text(lines: list[str]) -> str:

@@ -167,7 +167,7 @@ def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0
     options = options_of(step, lang, views)
     check(trace)
     if scale.too_large(trace):
-        return overview_page(trace, title)
+        return overview_page(trace, title, lang)
     shown = with_layout(trace)
     if title is not None:
         shown["title"] = title
@@ -205,19 +205,20 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
 """
 
 
-def overview_page(trace: Mapping[str, Any], title: str | None = None) -> str:
+def overview_page(trace: Mapping[str, Any], title: str | None = None, lang: str = "en") -> str:
     """What stands in the stepper's place where the graph is too large for it: counts in plain tables, without any script."""
     found = scale.overview(trace)
     found = found if title is None else found._replace(title=title)
+    name = html.escape(found.title or words(lang)("table"))
     css = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
     css += "table{margin:1rem 0}caption{font-weight:600;text-align:left}"
     css += "th{text-align:left;font-weight:400}td{text-align:right;padding-left:2rem}"
     policy = f"default-src 'none'; style-src {_hash(css)}; base-uri 'none'; form-action 'none'; img-src data:"
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{lang}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{html.escape(found.title)}</title>\n'
-        f'<link rel="icon" href="data:,">\n<style>{css}</style>\n</head>\n<body><main>{scale.as_html(found)}</main></body>\n</html>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{name}</title>\n'
+        f'<link rel="icon" href="data:,">\n<style>{css}</style>\n</head>\n<body><main>{scale.as_html(found, lang)}</main></body>\n</html>\n'
     )
 
 
@@ -241,7 +242,7 @@ def plain_table(trace: Mapping[str, Any], lang: str = "en") -> str:
 def text_table(trace: Mapping[str, Any], lang: str = "en") -> str:
     """The evaluation trace as plain text: what a terminal prints and a screen reader reads (of a very large one, an overview)."""
     if scale.too_large(trace):
-        return scale.as_text(scale.overview(trace))
+        return scale.as_text(scale.overview(trace), lang)
     return table({"title": "", **trace}, words=table_words(words(lang))).rstrip()
 
 
@@ -257,7 +258,7 @@ class Frame:
         lang = self.options.get("lang", "en")
         title = str(self.trace.get("title") or words(lang)("untitled"))
         if scale.too_large(self.trace):
-            return scale.as_html(scale.overview(self.trace))
+            return scale.as_html(scale.overview(self.trace), lang)
         plain = plain_table(self.trace, lang)
         tall = 330 + round(min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"])))))
         return framed(self.trace, title, plain, self.options, tall)

@@ -13,6 +13,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from viz.export import frame
+from viz.layout.measure import is_wide
+
 PIXELS_PER_INCH = 144
 LARGEST = 20_000
 """Pixels on a side; beyond, a PNG would take gigabytes."""
@@ -22,7 +25,7 @@ def paint(xdot: str, form: str) -> bytes:
     """The picture that an xdot text describes, as the bytes of a PNG or PDF file.
 
     Raises:
-        ValueError: the text has no size, or a PNG of it would be too large.
+        ValueError: the text has no size, a PNG of it would be too large, or no font here has its Chinese letters.
         ModuleNotFoundError: matplotlib is not installed.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -30,6 +33,9 @@ def paint(xdot: str, form: str) -> bytes:
     from matplotlib.figure import Figure
 
     xdot = xdot.replace("\\\n", "")
+    if any(map(is_wide, xdot)) and not frame.chinese_fonts():
+        what = f"the names and words of this drawing cannot be painted as a .{form}"
+        raise ValueError(f"paint: {frame.no_letters(what, 'an .svg or .dot: they take')}")
     size = re.search(r'\bbb="([^"]+)"', xdot)
     if size is None:
         raise ValueError("paint: the text is not a drawing in Graphviz's format xdot: it has no bounding box")
@@ -108,6 +114,7 @@ class _Painter:
         side = {-1: "left", 0: "center", 1: "right"}[int(align)]
         size = self.font * 0.95  # room for letters that are wider than those that Graphviz reckons with
         fonts = [name for name in ("Helvetica", "Arial", "Liberation Sans", "DejaVu Sans") if name in _installed()]
+        fonts += frame.chinese_fonts()
         text = text.replace("$", r"\$")
         self.axes.text(x, y, text, ha=side, va="baseline", color=self.pen, fontsize=size, zorder=self.order + 0.5, family=fonts)
 

@@ -13,8 +13,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from viz.texts import Words, words
+
 FULL_DETAIL = 5_000
 """Nodes up to which a Trace is laid out and sent to a browser. Up to here, groups keep the picture small (static/viewer/groups.js)."""
+
+KINDS = ("input", "const", "param")
+"""Kinds of nodes that no operation made."""
 
 _SHOWN = 12  # rows of each list
 
@@ -24,7 +29,7 @@ class TooLarge(ValueError):
 
 
 class Overview(NamedTuple):
-    """What can be said of a graph without drawing it. Bytes are those of all values together."""
+    """What can be said of a graph without drawing it. title: empty if the Trace has none. Bytes are those of all values together."""
 
     title: str
     nodes: int
@@ -53,7 +58,7 @@ def overview(trace: Mapping[str, Any]) -> Overview:
     operations = Counter(str(n.get("op") or n.get("kind")) for n in trace["nodes"])
     groups = Counter(str(n["group"]).split("/")[-1] for n in trace["nodes"] if n.get("group"))
     return Overview(
-        title=str(trace.get("title") or "evaluation trace"),
+        title=str(trace.get("title") or ""),
         nodes=len(trace["nodes"]),
         edges=len(trace["edges"]),
         steps=len(trace["steps"]),
@@ -70,34 +75,38 @@ def _itemsize(dtype: str) -> int:
     return 1 if digits is None else int(digits[0]) // 8
 
 
-def _advice(found: Overview) -> str:
-    return (
-        f"The graph has {found.nodes:,} nodes; up to {FULL_DETAIL:,} are shown in full detail. Trace a part of the computation (one layer, "
-        "one example, fewer elements), or let whole arrays be the values instead of single numbers."
-    )
-
-
-def as_text(found: Overview) -> str:
-    """The overview in plain text."""
-    lines = [found.title, "", _advice(found), ""]
-    lines += [f"{found.edges:,} edges, {found.steps:,} steps, longest chain {found.longest:,}, values {found.bytes:,} bytes"]
-    for name, rows in _lists(found):
+def as_text(found: Overview, lang: str = "en") -> str:
+    """The overview in plain text. Raises ValueError for an unknown language."""
+    t = words(lang)
+    lines = [found.title or t("table"), "", _advice(found, t), "", _sizes(found, t)]
+    for name, rows in _lists(found, t):
         lines += ["", name, *(f"  {count:>10,}  {what}" for what, count in rows[:_SHOWN])]
-        lines += [f"  … and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
+        lines += [f"  … {t('memoryMore', n=len(rows) - _SHOWN)}"] if len(rows) > _SHOWN else []
     return "\n".join(lines)
 
 
-def _lists(found: Overview) -> list[tuple[str, Sequence[tuple[str, int]]]]:
-    named = [("nodes by operation", found.operations), ("nodes by module", found.groups), ("steps by phase", found.phases)]
-    return [(name, rows) for name, rows in named if rows]
-
-
-def as_html(found: Overview) -> str:
-    """The overview as HTML tables, for the page that stands in the stepper's place."""
-    parts = [f"<h1>{html.escape(found.title)}</h1><p>{html.escape(_advice(found))}</p>"]
-    parts.append(f"<p>{found.edges:,} edges, {found.steps:,} steps, longest chain {found.longest:,}, values {found.bytes:,} bytes.</p>")
-    for name, rows in _lists(found):
+def as_html(found: Overview, lang: str = "en") -> str:
+    """The overview as HTML tables, for the page that stands in the stepper's place. Raises ValueError for an unknown language."""
+    t = words(lang)
+    parts = [f"<h1>{html.escape(found.title or t('table'))}</h1>", f"<p>{_advice(found, t)}</p><p>{_sizes(found, t)}</p>"]
+    for name, rows in _lists(found, t):
         body = "".join(f"<tr><th scope='row'>{html.escape(what)}</th><td>{count:,}</td></tr>" for what, count in rows[:_SHOWN])
-        more = f"<p>and {len(rows) - _SHOWN} more</p>" if len(rows) > _SHOWN else ""
-        parts.append(f"<table><caption>{html.escape(name)}</caption><tbody>{body}</tbody></table>{more}")
+        more = f"<p>{t('memoryMore', n=len(rows) - _SHOWN)}</p>" if len(rows) > _SHOWN else ""
+        parts.append(f"<table><caption>{name}</caption><tbody>{body}</tbody></table>{more}")
     return "".join(parts)
+
+
+def _advice(found: Overview, t: Words) -> str:
+    return t("largeWhat", n=f"{found.nodes:,}", most=f"{FULL_DETAIL:,}")
+
+
+def _sizes(found: Overview, t: Words) -> str:
+    return t("largeSizes", **{name: f"{getattr(found, name):,}" for name in ("edges", "steps", "longest", "bytes")})
+
+
+def _lists(found: Overview, t: Words) -> list[tuple[str, Sequence[tuple[str, int]]]]:
+    """The lists that are not empty. Operations and modules have their own names; kinds of nodes and phases are said in the language."""
+    operations = [(t(what) if what in KINDS else what, count) for what, count in found.operations]
+    phases = [(t(what), count) for what, count in found.phases]
+    named = [(t("largeOperations"), operations), (t("largeModules"), found.groups), (t("largePhases"), phases)]
+    return [(name, rows) for name, rows in named if rows]

@@ -6,10 +6,10 @@ they are made anew from what the step says as data, as ``static/viewer/speech.js
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from minigrad.trace import Divergence
 from minigrad.trace.text import pass_place, seeds
 from viz.numbers import short
 from viz.reading import plain, symbol_runs
@@ -70,11 +70,31 @@ def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
     }
 
 
+def difference(trace: Mapping[str, Any], found: Divergence | None, t: Words) -> str:
+    """Where two Traces part, or that they do not, in the language of ``t``. trace: the first of the two."""
+    if found is None:
+        return t("pairSame")
+    said = _difference(trace, found, t) if t.foreign else found.say
+    return t("pairIs", say=said) if found.step is None else t("pairAt", step=found.step + 1, say=said)
+
+
+def _difference(trace: Mapping[str, Any], found: Divergence, t: Words) -> str:
+    """The difference as a sentence, made anew from what it says as data, as ``static/viewer/hosts.js`` does."""
+    if found.node is None or found.column is None:
+        return t("pairStructure", node=found.node or "")
+    along = next((edge for edge in trace["edges"] if edge["id"] == found.edge), None)
+    sender = along and along["dst" if along["src"] == found.node else "src"]
+    blanks = {"node": found.node, "column": t(found.column), "sender": sender}
+    blanks |= {"expected": short(found.expected), "got": short(found.got)}
+    number = isinstance(found.expected, int | float) and not isinstance(found.expected, bool) and found.expected != 0
+    sign = f" {t('pairSign')}" if number and found.got == -found.expected else ""
+    return t("pairMissing" if found.kind == "missing" else "pairEdge" if along else "pairValue", **blanks) + sign
+
+
 def beginning(trace: Mapping[str, Any], t: Words) -> str:
-    """What is said before the first step: how many there are. The viewer's own text goes on with keys, which a picture has not."""
+    """What a picture of the beginning says. (The viewer says there which keys take the first step; a picture has no keys.)"""
     steps = len(trace["steps"])
-    first = re.match(r"[^.。]*[.。]", t("ready", n=steps)) if steps else None
-    return first[0] if first else t("empty")
+    return t("stillStartOne" if steps == 1 else "stillStart", n=steps) if steps else t("empty")
 
 
 def table_words(t: Words) -> dict[str, str] | None:

@@ -78,7 +78,7 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     check(trace)
     t = words(lang)
     if scale.too_large(trace):
-        raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace)))
+        raise scale.TooLarge("to_svg: " + scale.as_text(scale.overview(trace), lang))
     shown = with_lines(grouped(spoken(trace, t), groups, t))
     steps = shown["steps"]
     at = len(steps) if step is None else step

@@ -43,7 +43,7 @@ class Words:
         """Whether the Trace's own sentences, which are English, must be said anew."""
         return self.lang != "en"
 
-    def __call__(self, name: str, **blanks: object) -> str:
+    def __call__(self, name: str, /, **blanks: object) -> str:
         return re.sub(r"\{(\w+)\}", lambda blank: str(blanks.get(blank[1], "")), self._texts[name]) if name in self._texts else name
 
 

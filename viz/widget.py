@@ -64,12 +64,12 @@ class Stepper(anywidget.AnyWidget):
 
     def __init__(self, trace: Any, step: int = 0, lang: str = "en", views: Any = (), **options: Any):
         options_of(step, lang, views)
-        super().__init__(trace=self._shown(trace), lang=lang, views=list(views), **options)
+        super().__init__(trace=self._shown(trace, lang), lang=lang, views=list(views), **options)
         self.step = step
 
-    def _shown(self, trace: Any) -> dict[str, Any]:
+    def _shown(self, trace: Any, lang: str) -> dict[str, Any]:
         if too_large(check(trace)):
-            raise TooLarge("Stepper: " + as_text(overview(trace)))
+            raise TooLarge("Stepper: " + as_text(overview(trace), lang))
         return with_layout(trace)
 
     def _length(self) -> int:
@@ -77,7 +77,7 @@ class Stepper(anywidget.AnyWidget):
 
     @traitlets.validate("trace")
     def _with_layout(self, proposal: Any) -> dict[str, Any]:
-        return self._shown(proposal["value"])
+        return self._shown(proposal["value"], self.lang)
 
     @traitlets.observe("trace")
     def _changed(self, change: Any) -> None:
@@ -155,7 +155,7 @@ class Pair(Stepper):
         """Write the page to a file; returns its path."""
         return self._comparison.save(path)
 
-    def _shown(self, trace: Any) -> dict[str, Any]:
+    def _shown(self, trace: Any, lang: str) -> dict[str, Any]:
         return dict(trace)
 
     def _length(self) -> int:

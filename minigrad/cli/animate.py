@@ -5,7 +5,18 @@ import sys
 from minigrad import expression
 from minigrad.cli import complain
 from minigrad.cli.target import UsageError
-from minigrad.cli.trace import ComputationError, compute, dashes, ending, formula_parser, group_options, page_options, save
+from minigrad.cli.trace import (
+    SIZES,
+    ComputationError,
+    compute,
+    dashes,
+    ending,
+    formula_parser,
+    group_options,
+    page_options,
+    require_folder,
+    save,
+)
 
 FORMATS = ("webp", "gif", "html", "pdf")
 
@@ -24,8 +35,8 @@ def main(argv: list[str]) -> int:
     """Runs `minigrad animate` with the arguments after its name; returns the exit status."""
     parser = formula_parser("animate", "Differentiates a formula at given values and makes a film of the steps.", EXAMPLES)
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where to write; the ending is the format")
-    parser.add_argument("--fps", type=float, default=1.5, help="steps a second (default: %(default)s)")
-    parser.add_argument("--size", help="16:9, 4:3, 1:1, hd, small, or pixels such as 1280x720 (default: the graph's own size)")
+    parser.add_argument("--fps", type=float, help="steps a second (default: 1.5)")
+    parser.add_argument("--size", help=f"{SIZES} (default: the graph's own size)")
     parser.add_argument("--steps", help="all (the default), or a range such as 4-9")
     parser.add_argument("--dark", action="store_true", help="light on dark")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -37,12 +48,16 @@ def main(argv: list[str]) -> int:
             raise UsageError(
                 f"{options.output!r} has no ending that names a film; the endings are {known} (minigrad trace writes one frame)"
             )
+        require_folder(options.output)
         if form == "html":
             group_options(options, form)
-            if options.steps or options.size:
-                raise UsageError("an .html page holds all steps and fits its window, so --steps and --size have no meaning for it")
+            given = [name for name in ("steps", "size", "fps", "dark") if getattr(options, name) not in (None, False)]
+            if given:
+                reason = "an .html page holds all steps, fits its window and takes its reader's light or dark and speed"
+                raise UsageError(f"{reason}, so {' and '.join(f'--{name}' for name in given)} would have no meaning")
             return save(compute(options), options.output, **page_options(options, form))
-        more = {"steps": "all" if options.steps is None else options.steps, "size": options.size, "fps": options.fps, "dark": options.dark}
+        more = {"steps": "all" if options.steps is None else options.steps.strip(), "size": options.size, "dark": options.dark}
+        more |= {"fps": options.fps} if options.fps is not None else {}
         more |= page_options(options, form) | group_options(options, form)
         progress = None if sys.stderr.isatty() and not options.quiet else False  # a bar is for a terminal, not for a log
         return save(compute(options), options.output, progress=progress, **more)

@@ -8,8 +8,8 @@ from typing import Any
 
 from minigrad import expression
 from minigrad.cli import complain
-from minigrad.cli.target import Drawable, UsageError, drawing_target
-from minigrad.cli.trace import ComputationError, arguments, dashes, ending
+from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
+from minigrad.cli.trace import ComputationError, arguments, as_options, dashes, ending, not_written, require_folder
 from minigrad.tensor import Tensor
 
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
@@ -24,6 +24,7 @@ examples:
   minigrad draw mine.py:f "x=[1, 2, 3]" -o graph.svg
   minigrad draw mine.py:model "x=[1, 2, 3]" -o layers.svg --groups closed
   minigrad draw mine.py:loss -o history.svg
+  minigrad draw "sin(x)**2" x=1 -o graph.svg --lang zh
 """
 
 
@@ -43,12 +44,15 @@ def main(argv: list[str]) -> int:
         choices=("open", "closed"),
         help="of a module: every operation (open, the default), or its layers as boxes (closed)",
     )
+    parser.add_argument("--limit", type=int, default=2_000, metavar="N", help="the largest number of boxes (default: 2,000)")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the words around the names (default: %(default)s)")
     options = parser.parse_intermixed_args(dashes(argv))
     try:
         form = ending(options.output) if options.output else "dot"
         if form not in FORMATS:
             known = ", ".join(f".{name}" for name in FORMATS)
             raise UsageError(f"there is no drawing in the format of {options.output!r}; the endings are {known}")
+        require_folder(options.output)
         drawing = _drawing(options)
         if options.output is None:
             sys.stdout.write(drawing.source)
@@ -56,10 +60,9 @@ def main(argv: list[str]) -> int:
         try:
             import_module("viz.draw").write(drawing, options.output)
         except OSError as error:
-            complain(f"cannot write {options.output}: {error.strerror}")
-            return 1
-        except RuntimeError as error:  # no program that could draw it
-            raise ComputationError(str(error)) from error
+            return not_written(options.output, error)
+        except (RuntimeError, ValueError) as error:  # no program that could draw it, no room in a file of pixels, no letters
+            raise ComputationError(str(error).removeprefix("paint: ")) from error
         return 0
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
@@ -83,15 +86,20 @@ def _drawing(options: argparse.Namespace) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if options.groups == "closed":
-                return draw.draw_graph(module, *inputs)
+                return draw.draw_graph(module, *inputs, limit=options.limit, lang=options.lang)
             result = formula(*inputs)
         if not hasattr(result, "requires_grad"):
             raise UsageError(f"{formula.source} gives a {type(result).__name__}; only what returns a tensor has a graph to draw")
-        return draw.draw_graph(result, dict(zip(formula.names, inputs, strict=True)))
+        return draw.draw_graph(result, dict(zip(formula.names, inputs, strict=True)), limit=options.limit, lang=options.lang)
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
     except (ValueError, RuntimeError, TypeError) as error:
-        raise ComputationError(f"{formula.source} cannot be drawn with these values: {error}") from error
+        message = as_options(str(error)).removeprefix("draw_graph: ")
+        raise ComputationError(f"{formula.source} cannot be drawn with these values: {message}") from error
+    except UsageError:
+        raise
+    except Exception as error:  # whatever the user's function raises is theirs to correct
+        raise ComputationError(formula.stopped(error) if isinstance(formula, PythonFunction) else str(error)) from error
 
 
 def _as_it_is(formula: Drawable, options: argparse.Namespace) -> Any:
@@ -102,11 +110,13 @@ def _as_it_is(formula: Drawable, options: argparse.Namespace) -> Any:
         raise UsageError(f"--groups is for modules, and {formula.source} is none")
     try:
         draw = import_module("viz.draw")
-        return draw.draw_graph(formula.thing, names=_tensors(formula.variables) if isinstance(formula.thing, Tensor) else None)
+        names = _tensors(formula.variables) if isinstance(formula.thing, Tensor) else None
+        return draw.draw_graph(formula.thing, names=names, limit=options.limit, lang=options.lang)
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
     except (ValueError, RuntimeError, TypeError) as error:
-        raise ComputationError(f"{formula.source} cannot be drawn: {error}") from error
+        message = as_options(str(error)).removeprefix("draw_graph: ")
+        raise ComputationError(f"{formula.source} cannot be drawn: {message}") from error
 
 
 def _tensors(variables: dict[str, Any]) -> dict[str, Any]:

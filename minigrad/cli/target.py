@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,11 +27,17 @@ class UsageError(Exception):
 class PythonFunction:
     """A function of tensors from a file, with the two things that a formula has too: the names of its variables, and what it is called."""
 
-    def __init__(self, function: Callable[..., Any], names: tuple[str, ...], source: str) -> None:
-        self.function, self.names, self.source = function, names, source
+    def __init__(self, function: Callable[..., Any], names: tuple[str, ...], source: str, path: Path) -> None:
+        self.function, self.names, self.source, self.path = function, names, source, path
 
     def __call__(self, *inputs: Any) -> Any:
         return self.function(*inputs)
+
+    def stopped(self, error: Exception) -> str:
+        """What is said where the function raises something that is neither a matter of the values nor of the engine."""
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == self.path.resolve()]
+        place = f" in line {lines[-1]} of {self.path}" if lines else ""
+        return f"{self.source} cannot be run: {type(error).__name__}{place}: {error}"
 
 
 class Drawable:
@@ -134,7 +141,7 @@ def _function(file: _File, graphs: bool) -> PythonFunction:
     names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty)
     if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
         raise UsageError(f"{name} in {path} has arguments that can be given by name only, for which there is no way here")
-    return PythonFunction(found, names, name)
+    return PythonFunction(found, names, name, path)
 
 
 def _module(path: Path) -> Any:

@@ -4,6 +4,8 @@ import argparse
 import io
 import json
 import math
+import numbers
+import re
 import sys
 import textwrap
 import unicodedata
@@ -15,6 +17,7 @@ from typing import Any
 from minigrad import backend, expression, functions
 from minigrad.cli import complain
 from minigrad.cli.target import Formula, PythonFunction, UsageError, target
+from minigrad.tensor import Tensor
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
 
@@ -23,7 +26,11 @@ PICTURES = ("png", "pdf", "webp", "gif")
 """Endings of files that are not text: written by viz.save, never to a terminal."""
 MODES = ("primal", "forward", "reverse", "both")
 GROUPS = ("auto", "open", "closed")
+SIZES = "16:9, 4:3, 1:1, hd, small, or pixels such as 1280x720"
 MAX_VALUE_CHARACTERS = 100_000
+
+_ARGUMENT = re.compile(r"""(?:draw_graph\((?:x, )?(limit|depth)=…\))|\b(size|dpi|fps|steps?|groups|lang)=(?:(["'])(.*?)\3)?""")
+"""Arguments as viz's messages spell them."""
 
 _LOGARITHM = "a logarithm is defined for numbers greater than 0"
 _DIVISION = "a division by zero has no value"
@@ -55,6 +62,7 @@ examples:
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 --mode forward --seed x2=1
   minigrad trace "sum(sin(x)**2)" "x=[0, 1, 2]" --mode reverse
   minigrad trace "exp(-x**2/2)" x=1 -o steps.html --views cut,memory
+  minigrad trace "exp(-x**2/2)" x=1 -o frame.png --step 5 --size 16:9
 """
 
 
@@ -66,12 +74,15 @@ def main(argv: list[str]) -> int:
     """Runs `minigrad trace` with the arguments after its name; returns the exit status."""
     options = _parser().parse_intermixed_args(dashes(argv))
     try:
-        if options.format is None and ending(options.output) in PICTURES:
-            form = ending(options.output)
-            return save(compute(options), options.output, **page_options(options, form), **group_options(options, form))
-        format = _format(options)
-        more = page_options(options, format) | group_options(options, format)
-        text = _render(compute(options), format, more)
+        picture = options.format is None and ending(options.output) in PICTURES
+        format = ending(options.output) if picture else _format(options)
+        more = page_options(options, format) | group_options(options, format) | _still_options(options, format)
+        require_folder(options.output)
+        trace = compute(options)
+        _require_step(options.step, trace)
+        if picture:
+            return save(trace, options.output, **more)
+        text = _render(trace, format, more)
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
         return 2
@@ -88,8 +99,7 @@ def main(argv: list[str]) -> int:
     try:
         Path(options.output).write_text(text, encoding="utf-8")
     except OSError as error:
-        complain(f"cannot write {options.output}: {error.strerror}")
-        return 1
+        return not_written(options.output, error)
     return 0
 
 
@@ -97,6 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = formula_parser("trace", "Differentiates a formula at given values and shows every step.", EXAMPLES)
     parser.add_argument("--format", choices=FORMATS, help="default: as the ending of FILE says, or else text")
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal; also .png, .pdf, .webp and .gif")
+    parser.add_argument(
+        "--step", type=int, metavar="N", help="the state after N steps (0: nothing computed yet; default: the last, in a page the first)"
+    )
+    parser.add_argument("--size", help=f"of a picture: {SIZES} (default: the graph's own size)")
+    parser.add_argument("--dpi", type=float, help="pixels an inch of a .png (default: 144)")
+    parser.add_argument("--dark", action="store_true", help="a picture light on dark")
     return parser
 
 
@@ -167,6 +183,26 @@ def page_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
     return chosen
 
 
+def _still_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
+    """--step, --size, --dpi and --dark, as far as they are given. Raises UsageError where a format has no use for one."""
+    drawn = {"size": options.size, "dpi": options.dpi, "dark": options.dark or None}
+    for name, value in drawn.items():
+        if value is not None and form not in PICTURES:
+            raise UsageError(f"--{name} is for pictures: give an output that ends in {', '.join(f'.{one}' for one in PICTURES)}")
+    if options.step is not None and form == "json":
+        raise UsageError("--step is for what is shown of a Trace; as JSON it is the whole Trace")
+    if options.step is not None and form in ("webp", "gif"):
+        raise UsageError(f"--step is for one frame, and a .{form} is a film; minigrad animate takes --steps 4-9")
+    return {name: value for name, value in {"step": options.step, **drawn}.items() if value is not None}
+
+
+def _require_step(step: int | None, trace: dict[str, Any]) -> None:
+    """Raises UsageError for a step that the Trace does not have."""
+    last = len(trace["steps"])
+    if step is not None and not 0 <= step <= last:
+        raise UsageError(f"step {step} does not exist; this formula's steps are 0 (nothing computed yet) to {last}")
+
+
 def dashes(argv: list[str]) -> list[str]:
     """The arguments, with a blank before each formula or value that begins with a minus: argparse takes `-x*y` for an option."""
     return [f" {word}" if word[:1] == "-" and word[1:2] not in ("-", "", "h", "o") else word for word in argv]
@@ -177,18 +213,42 @@ def ending(output: str | None) -> str:
     return Path(output or "").suffix.lower().removeprefix(".")
 
 
+def require_folder(output: str | None) -> None:
+    """Raises ComputationError where the file's folder does not exist: before the work is done rather than after."""
+    if output is not None and output != "-" and not Path(output).parent.is_dir():
+        raise ComputationError(f"cannot write {output}: there is no such folder; make it first")
+
+
+def not_written(output: str, error: OSError) -> int:
+    """Says why a file could not be written; returns the exit status."""
+    is_folder = isinstance(error, IsADirectoryError)
+    complain(f"cannot write {output}: {'it is a folder; name a file in it' if is_folder else error.strerror}")
+    return 1
+
+
 def save(trace: dict[str, Any], output: str, **options: Any) -> int:
     """Writes a Trace by `viz.save`; returns the exit status."""
     try:
-        import_module("viz.export").save(trace, output, **options)
-    except ModuleNotFoundError as error:
-        raise UsageError(str(error).removeprefix("save: ")) from None
-    except ValueError as error:
-        raise UsageError(str(error).removeprefix("save: ")) from None
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", UserWarning)
+            import_module("viz.export").save(trace, output, **options)
+        for warning in warned:
+            complain(as_options(str(warning.message)))
+    except (ModuleNotFoundError, ValueError) as error:
+        raise UsageError(as_options(str(error))) from None
     except OSError as error:
-        complain(f"cannot write {output}: {error.strerror}")
-        return 1
+        return not_written(output, error)
     return 0
+
+
+def as_options(message: str) -> str:
+    """A message of viz's in the words of the command line: arguments such as steps="3-9" are options there."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1] or found[2], found[4]
+        return f"--{name}" if value is None else f"--{name} {value or repr(value)}"
+
+    return _ARGUMENT.sub(option, message).removeprefix("save: ").removeprefix("to_svg: ")
 
 
 def _format(options: argparse.Namespace) -> str:
@@ -215,7 +275,7 @@ def compute(options: argparse.Namespace) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
-            _require_scalar(formula(*inputs), options.mode)
+            _require_scalar(formula.source, formula(*inputs), options.mode)
             title = f"{formula.source},  {', '.join(_shortened(word) for word in options.values)}"
             if isinstance(formula, PythonFunction):
                 trace: dict[str, Any] = trace_function(
@@ -227,6 +287,10 @@ def compute(options: argparse.Namespace) -> dict[str, Any]:
                 )
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
+    except UsageError:
+        raise
+    except Exception as error:  # whatever the user's function raises is theirs to correct
+        raise ComputationError(formula.stopped(error) if isinstance(formula, PythonFunction) else str(error)) from error
     _require_finite(trace)
     return trace
 
@@ -328,7 +392,12 @@ def _tangents(options: argparse.Namespace, formula: Formula, values: dict[str, A
     return tangents
 
 
-def _require_scalar(result: Any, mode: str) -> None:
+def _require_scalar(source: str, result: Any, mode: str) -> None:
+    if isinstance(result, numbers.Number):
+        return
+    if not isinstance(result, Tensor):
+        found = "nothing" if result is None else f"a {type(result).__name__}"
+        raise UsageError(f"{source} gives {found}; only a function that returns one tensor can be traced")
     if mode in ("reverse", "both") and result.shape != ():
         problem = f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
         raise UsageError(f"{problem}; reduce it with sum(...) or mean(...), or use --mode forward")
@@ -407,7 +476,7 @@ def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
     if format == "json":
         text = json.dumps(trace, ensure_ascii=False, indent=1)
     elif format == "text":
-        text = table(trace, words=_table_words(more["lang"]) if "lang" in more else None)
+        text = table(trace, more.get("step"), _table_words(more["lang"]) if "lang" in more else None)
     else:
         # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
         module, function = {"html": ("viz.page", "to_html"), "svg": ("viz.svg", "to_svg")}[format]
@@ -415,4 +484,6 @@ def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
             text = getattr(import_module(module), function)(trace, **more)
         except ModuleNotFoundError as error:
             raise UsageError(f'--format {format} needs the package {error.name}: pip install -e ".[viz]"') from None
+        except ValueError as error:  # a graph too large for a picture
+            raise UsageError(as_options(str(error))) from None
     return text if text.endswith("\n") else text + "\n"

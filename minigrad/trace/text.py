@@ -162,8 +162,9 @@ def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None
         place = pass_place(trace, k)
         if len(rows) > 1 and place is not None:
             lines += ["", said["pass at" if place["at"] else "pass"].format(**{**place, "mode": said[one["mode"]]}), *_aligned(rows)]
-    if not passes and any(c["key"] == "g" for c in trace["columns"]):
-        lines += ["", said["reverse"], *_aligned(_derivatives(trace, done, "g", said))]
+    rows = _derivatives(trace, done, "g", said)
+    if not passes and len(rows) > 1:
+        lines += ["", said["reverse"], *_aligned(rows)]
     return "\n".join([*lines, *_matrix(trace, last, said)]).strip("\n") + "\n"
 
 

@@ -12,7 +12,7 @@ The second run is the engine's own; the operations of both runs are told apart b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -26,8 +26,8 @@ class Checkpoints:
     """The regions of one Trace that are computed again.
 
     Args:
-        nodes: the Trace's list of nodes, which grows; by_id: the same by id. place_of: the engine's node for an operation's name, or None
-            where that is gone.
+        nodes: the Trace's list of nodes, which grows; by_id: the same by id. keeping: the names of the operations that hold values now.
+            place_of: the engine's node for an operation's name.
         computed: writes a step for a node that is computed again; takes its name, the result and whether it keeps values again.
         let_go: writes a step for nodes that let their values go as a region ends; takes their names, all the region's names, the arguments
             that the region holds instead, and names of tensors that only the second run knows; returns the names that are held.
@@ -36,9 +36,16 @@ class Checkpoints:
     """
 
     def __init__(
-        self, nodes: list[dict[str, Any]], by_id: dict[str, dict[str, Any]], place_of: Callable[[str], Any], computed: Any, let_go: Any
+        self,
+        nodes: list[dict[str, Any]],
+        by_id: dict[str, dict[str, Any]],
+        keeping: Set[str],
+        place_of: Callable[[str], Any],
+        computed: Any,
+        let_go: Any,
     ) -> None:
-        self._nodes, self._by_id, self._place_of, self._computed, self._let_go = nodes, by_id, place_of, computed, let_go
+        self._nodes, self._by_id, self._keeping, self._place_of = nodes, by_id, keeping, place_of
+        self._computed, self._let_go = computed, let_go
         self._regions: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # each region's operations' nodes, in order
         self._running: list[list[str]] = []  # of each region under way in the reverse pass, the nodes that are still to come
         self._inner: list[tuple[Event, int, list[str]]] = []
@@ -71,9 +78,7 @@ class Checkpoints:
             _, start, seen = self._inner.pop()
             names = seen if reversing else [n["id"] for n in self._nodes[start:] if "op" in n]
             self._regions[about] = names
-            gone = [n for n in names if n not in self.away or n in self.back]
-            place_of = self._place_of
-            gone = [n for n in gone if self._keeps(n) and (reversing or (place := place_of(n)) is None or place.saved is None)]
+            gone = [n for n in names if n in self._keeping and (reversing or self._place_of(n).saved is None)]
             if names and about.nodes:
                 self.away.update(gone)
                 self.back.difference_update(gone)
@@ -105,14 +110,10 @@ class Checkpoints:
             self._again.append((result.array, name))
             for _, _, seen in self._inner:
                 seen.append(name)
-            keeps = name in self.away and self._keeps(name)
+            keeps = name in self.away
             if keeps:
                 self.back.add(name)
             self._computed(name, result, keeps)
-
-    def _keeps(self, name: str) -> bool:
-        """Whether the operation keeps values of the Trace; one that keeps only shapes or plain numbers has nothing to let go."""
-        return bool(self._by_id[name].get("saved"))
 
     @contextmanager
     def values(self, node: Any) -> Iterator[None]:

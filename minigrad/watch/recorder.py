@@ -16,6 +16,7 @@ import numbers
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -102,7 +103,10 @@ class Recorder:
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
         self._problem: AutogradError | None = None
         self._made_by: dict[str, ref[Node]] = {}  # name of an operation's result -> the operation's node
-        self._checkpoints = Checkpoints(self.nodes, self._by_id, self._place_of, self._computed_again, self._ended)
+        self._keeping: set[str] = set()  # results whose operations hold values for the way back, now
+        self._dead: list[str] = []  # results whose operations' nodes have died since the last step
+        self._walked: list[str] = []  # those through which a reverse pass of the function's own has just gone
+        self._checkpoints = Checkpoints(self.nodes, self._by_id, self._keeping, self._place_of, self._computed_again, self._ended)
 
     # ---------------------------------------------------------------------------------------------- values and their names
 
@@ -268,6 +272,7 @@ class Recorder:
     def _step(
         self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: list[Any], say: str, **more: Any
     ) -> None:
+        self._bury()
         if phase != "free":  # what the end of a checkpoint does away with belongs to that step
             self._drop()
         self.steps.append(
@@ -315,6 +320,7 @@ class Recorder:
             self._calls[event] = self._call(event)
         elif event.phase == "assign" and self._visible(event):
             target, value = event.args
+            self._note_variable()
             if target.window is None or isinstance(history(target), Leaf):
                 self._name_of(value)
             else:  # what it means for the base: the same with a region replaced
@@ -325,6 +331,7 @@ class Recorder:
 
     def _end(self, event: Event) -> None:
         if event.phase == "region":
+            self._bury()
             self._checkpoints.end(event, self._reversing)
         if self._reversing:
             if event.phase == "forward":
@@ -335,6 +342,9 @@ class Recorder:
         call = self._calls.pop(event, None)
         if event.error is not None:
             return
+        if event.phase == "backward":  # whether the pass lets the values go is seen when it has gone on
+            names = [self._by_node.get(event.node), *self._results_of.get(event.node, {}).values()]
+            self._walked += [name for name in names if name in self._keeping]
         if event.phase == "forward" and call is not None and not call.names:
             self._finish(call, event.result)
         elif event.phase == "assign" and self._visible(event):
@@ -351,6 +361,7 @@ class Recorder:
         return container.phase in ("backward", "leaf", "region") and self._visible(container)
 
     def _call(self, event: Event) -> _Call:
+        self._note_variable()
         operands = [self._name_of(a) if _is_operand(a) else None for a in event.args]
         call = _Call(event.primitive, event.args, event.params, operands)
         self._locate(call)
@@ -377,7 +388,6 @@ class Recorder:
 
     def _locate(self, call: _Call) -> None:
         """Where in the source the traced function stands."""
-        self._note_variable()
         frame = self.map.frame()
         if frame is not None:
             call.span, variable = self.map.span(frame), self.map.variable(frame)
@@ -387,9 +397,10 @@ class Recorder:
         """If the latest result was meant for a variable and has arrived there, the node gets the variable's name."""
         if self._assigned is not None:
             frame, variable, name, tensor = self._assigned
-            if (held := frame.f_locals.get(variable)) is not None and held is tensor():
+            if (held := self.map.held(frame).get(variable)) is not None and held is tensor():
                 self._by_id[name].setdefault("name", variable)
             self._assigned = None
+        self.map.look_again()
 
     # --------------------------------------------------------------------------------------------------- values and tangents
 
@@ -431,8 +442,10 @@ class Recorder:
             self._results_of.setdefault(place.parents[0], {})[place.index] = name
             place = place.parents[0]
         if place is not None:
-            self._made_by[name] = ref(place)
+            self._made_by[name] = ref(place, partial(_died, self._dead, name))
         node["saved"] = _saved(place, name, operands)
+        if node["saved"]:
+            self._keeping.add(name)
         arrays = [a.array if isinstance(a, Tensor) else a for a in call.args]
         values = [words.num(a.array, "v") if isinstance(a, Tensor) else words.plain(a) for _, a in shown]
         arithmetic = words.expression(prim, values, call.params) if index is None else None
@@ -544,16 +557,30 @@ class Recorder:
 
     def _let_go(self, node: Node, names: list[str]) -> None:
         """What the operation kept for this pass is released, here and now, as a pass that is the last one would do; the step says so."""
-        held = [name for name in names if self._by_id[name].get("saved")]
-        if gone := self._checkpoints.used(held):
-            self.steps[-1].setdefault("free", []).extend(gone)
-        if held and isinstance(node, OpNode) and node.saved is not None:
-            node.release()
+        held = [name for name in names if name in self._keeping]
+        self._free(self._checkpoints.used(held))
+        if isinstance(node, OpNode) and (node.versions or (held and node.saved is not None)):
+            node.release()  # inside a checkpoint, with its last node goes what that holds
             if node.saved is None:
-                self.steps[-1].setdefault("free", []).extend(held)
-        elif isinstance(node, OpNode) and node.versions:  # inside a checkpoint: with its last node goes what that holds
-            node.release()
+                self._free(held)
+        self._bury()
         self._drop()
+
+    def _free(self, names: list[str]) -> None:
+        """The last step says whose values are let go; those that were before are not named again."""
+        gone = [name for name in names if name in self._keeping]
+        self._keeping.difference_update(gone)
+        if gone:
+            self.steps[-1].setdefault("free", []).extend(gone)
+
+    def _bury(self) -> None:
+        """What the engine has let go since the last step: operations whose results the function has thrown away, with what they kept; and
+        what a reverse pass inside the function kept for itself alone."""
+        places = [(name, self._place_of(name)) for name in self._walked]
+        through = [name for name, node in places if isinstance(node, OpNode) and node.saved is None and not node.versions]
+        self._free(self._dead + through)
+        self._dead.clear()
+        self._walked.clear()
 
     def _drop(self) -> None:
         """The last step says what checkpoints held until here. One whose result is thrown away is gone before the next step begins."""
@@ -562,6 +589,7 @@ class Recorder:
 
     def _ended(self, names: list[str], region: list[str], arguments: list[Any], again: list[tuple[Any, str]]) -> list[str]:
         """A checkpoint's end: what its operations kept is let go; the arguments are held, to compute it again from. Returns their names."""
+        self._keeping.difference_update(names)
         held = [a for a in arguments if isinstance(a, Tensor)]
         known = [self._found(a) or next((name for array, name in again if array is a.array), None) for a in held]
         holds = [name for name in dict.fromkeys(known) if name is not None]
@@ -578,6 +606,7 @@ class Recorder:
         formula, say = words.computed(name, node["expr"], None, result.array, [])
         reads = [[source, "v"] for source in dict.fromkeys(e["src"] for e in into)]
         more: dict[str, Any] = {"keep": [name]} if keeps else {}
+        self._keeping.update(more.get("keep", ()))
         writes = [[name, "v", _value(result.array, True)]]
         self._step("primal", name, [e["id"] for e in into], reads, writes, formula, f"Computed again: {say}", **more)
 
@@ -639,6 +668,7 @@ class Recorder:
 
     def document(self, title: str | None) -> Trace:
         """The finished Trace."""
+        self._bury()
         self._drop()
         used = {column for s in self.steps for _, column, _ in s["writes"]}
         self._mark_dangling()
@@ -674,6 +704,11 @@ class Recorder:
 
 
 # -------------------------------------------------------------------------------------------------------------------- helpers
+
+
+def _died(dead: list[str], name: str, node: Any) -> None:
+    """The node of an operation is gone."""
+    dead.append(name)
 
 
 def _raw(value: Any) -> Any:

@@ -13,7 +13,7 @@ import functools
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
@@ -34,6 +34,7 @@ class SourceMap:
         self._codes = set() if code is None else set(_nested(code))
         self._positions: dict[CodeType, list[Any]] = {}
         self._variables: dict[Range, str] = {}
+        self._looked: set[int] = set()  # frames whose variables were looked at, by id
         self._first, self._margin, self._lines = 1, 0, []
         self._text: str | None = text if text is not None else getattr(f, "source", None)
         if self._text is not None:
@@ -70,6 +71,17 @@ class SourceMap:
             frame = frame.f_back
         return frame
 
+    def held(self, frame: FrameType) -> Mapping[str, Any]:
+        """The variables of a running call and what they hold."""
+        self._looked.add(id(frame))
+        return frame.f_locals
+
+    def look_again(self) -> None:
+        """Before Python 3.13, what was seen among a call's variables lives on until they are looked at again, though thrown away since."""
+        frame = self.frame() if self._looked else None
+        if frame is not None and id(frame) in self._looked:
+            self.held(frame)
+
     def span(self, frame: FrameType) -> list[int] | None:
         """[line, column, end line, end column] of the expression that `frame` is evaluating; lines count from 1 in the source."""
         found = self._range(frame)
@@ -93,7 +105,8 @@ class SourceMap:
         frame = self._running(sys._getframe(1))
         if frame is None:
             return None
-        known, names = frame.f_locals, frame.f_code.co_freevars
+        names = frame.f_code.co_freevars if frame.f_code.co_nlocals <= MOST_LOCALS else ()
+        known = self.held(frame) if names else {}
         found = next((name for name in names if known.get(name) is value), None)
         return found or next((name for name in frame.f_code.co_names if frame.f_globals.get(name) is value), None)
 

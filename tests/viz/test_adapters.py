@@ -210,12 +210,17 @@ def test_the_writer_takes_arrays_and_what_was_not_kept():
         (lambda w, x: (w.seed(x), w.seed(x)), "has an adjoint already"),
         (lambda w, x: w.tangent(w.op("sin", [x], 0.0), 1.0), "no operand of v1 has a tangent"),
         (lambda w, x: Writer().document(), "nothing was written"),
+        (lambda w, x: w.op("sin", x, 0.0), r"operands of sin must be a list of names, such as \['x'\]"),
+        (lambda w, x: w.op("mul", [x, 2.0], 2.0), r'2.0 is a number, not the name of a node; make it one: input\("", 2.0, kind="const"\)'),
+        (lambda w, x: w.input("name", "two"), "must be a number or an array of numbers, got str two"),
+        (lambda w, x: w.op("sin", [x], [1.0, None]), "must be a number or an array of numbers, got list"),
     ],
 )
 def test_the_writer_refuses_what_cannot_have_happened(wrong, message):
     w = Writer()
     with pytest.raises(ValueError, match=message):
         wrong(w, w.input("x", 1.0))
+    viz.to_html(w.document())  # what was refused has left nothing behind
 
 
 # ------------------------------------------------------------------------------------------------------------------ PyTorch

@@ -1,5 +1,6 @@
 """What Python draws or writes of a Trace speaks the language that is asked for, with the viewer's own words, and names the seeds."""
 
+import copy
 import re
 import unicodedata
 import xml.etree.ElementTree as ET
@@ -10,10 +11,12 @@ from trace_samples import all_samples
 
 import minigrad as mg
 import viz
+from minigrad.cli import main as command
+from minigrad.program import trace as record
 from minigrad.trace import table
 from minigrad.trace.text import WORDS
 from minigrad.watch import trace_function
-from viz import training
+from viz import paint, scale, training
 from viz.bundle import STATIC
 from viz.export import frame, mathtext
 from viz.export.frame import Scene, text_width, wrap
@@ -265,6 +268,151 @@ def test_curves_in_chinese(tmp_path):
         training.draw_curves(history, tmp_path / "a.png", lang="la")
 
 
+# ---- drawings of a graph
+
+
+def drawn_words(drawing):
+    """The lines in the boxes of a drawing."""
+    return [line for label in re.findall(r'label="?(.*?)"? (?:color|fillcolor)=', drawing.source) for line in label.split(r"\n")]
+
+
+def all_drawings(lang):
+    """A drawing of each kind, by name."""
+    x, w = mg.ones(2, 3), mg.ones(3, 4, requires_grad=True)
+    used = (x @ w).exp().sum()
+    used.backward()
+    a = mg.graph.Variable(name="a")
+    y = mg.graph.exp(a) * a
+    squared = lambda x, w: mg.autograd.grad((x @ w).tanh().sum() ** 2, [w])[0] * mg.tensor([2.0])
+    model = mg.nn.Sequential(mg.nn.Linear(3, 1), mg.nn.Sequential(mg.nn.Linear(1, 1, bias=False)))
+    things = {
+        "tensor": (x @ w).exp() * mg.ones(4, requires_grad=True),
+        "used": used,
+        "program": record(squared, x, w),
+        "symbols": [y, *mg.graph.gradients(y, [a])],
+        "model": model,
+    }
+    drawings = {name: viz.draw_graph(thing, lang=lang) for name, thing in things.items()}
+    return drawings | {"layers": model.draw_graph(x, lang=lang), "operations": model.draw_graph(x, depth=None, lang=lang)}
+
+
+def test_a_drawing_speaks_the_language():
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    expected = {
+        "tensor": {"leaf": "叶节点", "saves result: (2, 4) float32": "保留结果：(2, 4) float32"},
+        "used": {"saved values are freed": "保留的值已释放"},
+        "program": {"first backward": "第一次反向", "input  float32 (2, 3)": "输入  float32 (2, 3)"},
+        "symbols": {"of (exp(a)*a)": "属于 (exp(a)*a) 的导数"},
+        "model": {"5 parameters": "5 个参数", "1 parameter": "1 个参数", "1 module inside": "内含 1 个模块"},
+        "layers": {"input": "输入", "4 parameters": "4 个参数", "→ (2, 1)": "→ (2, 1)"},
+        "operations": {"input": "输入"},
+    }
+    english, chinese = all_drawings("en"), all_drawings("zh")
+    left = r"leaf|save[sd]|freed|result|input|constant|captured|backward|of|parameters?|modules?|inside"
+    for name, pairs in expected.items():
+        before, after = drawn_words(english[name]), drawn_words(chinese[name])
+        assert len(before) == len(after) > 1
+        for said, translated in pairs.items():
+            assert [b for a, b in zip(before, after, strict=True) if a == said] == [translated] * before.count(said)
+            assert said in before, f"{name}: {before}"
+        assert not [line for line in after if re.search(rf"\b({left})\b", line)], name
+        assert " width=" not in english[name].source
+    assert 'label="保留' not in english["tensor"].source and drawn_words(viz.draw_graph(mg.ones(1, requires_grad=True)))[0] == "leaf"
+    for thing in (mg.ones(1, requires_grad=True), mg.nn.Linear(1, 1), mg.graph.Variable(name="a")):
+        with pytest.raises(ValueError, match="no texts in 'la'"):
+            viz.draw_graph(thing, lang="la")
+
+
+def test_a_box_has_room_for_the_letters_of_east_asia():
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    学习率 = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    source = (学习率 * 2.0).draw_graph(lang="zh").source
+    line = "保留输入 a（学习率）：[1, 2, 3]"
+    assert line not in source, "a product with a number needs no value of its other factor"
+    source = (学习率 * mg.ones(3, requires_grad=True)).draw_graph(lang="zh").source
+    found = next(line_ for line_ in source.splitlines() if line in line_)
+    wide = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.5 for c in line)
+    assert float(re.search(r' width="?([\d.]+)', found)[1]) * 72 > wide * 11 + 20, "one em each, and the margins"
+
+
+def test_drawings_are_not_painted_where_no_font_has_the_letters(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    xdot = 'graph [bb="0,0,90,40"]; a [_ldraw_="F 11 9 -Helvetica T 45 20 0 30 {} -{}"]'
+    monkeypatch.setattr(frame, "fonts", lambda: ["DejaVu Sans"])
+    assert paint.paint(xdot.format(4, "leaf"), "png").startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"no font with Chinese letters.*painted as a \.png.*Noto Sans CJK SC.*\.svg or \.dot"):
+        paint.paint(xdot.format(9, "叶节点"), "png")
+
+
+def test_the_command_draws_and_traces_in_the_language(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+    assert command(["draw", "sin(x)*x", "x=2", "--lang", "zh"]) == 0
+    assert "保留输入 b（x）：2" in capsys.readouterr().out
+    (tmp_path / "mine.py").write_text("import minigrad as mg\nnet = mg.nn.Linear(2, 1)\nloss = net(mg.ones(2)).sum()\n", encoding="utf-8")
+    for words_of, arguments in (("个参数", ["mine.py:net", "input=[1, 2]", "--groups", "closed"]), ("保留输入", ["mine.py:loss"])):
+        monkeypatch.chdir(tmp_path)
+        assert command(["draw", *arguments, "-o", "g.dot", "--lang", "zh"]) == 0, capsys.readouterr().err
+        assert words_of in (tmp_path / "g.dot").read_text(encoding="utf-8")
+    assert command(["draw", "sin(x)", "x=2", "--lang", "la"]) == 2 and "choose from" in capsys.readouterr().err
+
+
+# ---- graphs too large, and two Traces
+
+
+def test_the_overview_of_a_graph_too_large_speaks_the_language(both, monkeypatch):
+    monkeypatch.setattr(scale, "FULL_DETAIL", 5)
+    said = "计算图有 7 个节点；完整显示最多 5 个。"
+    page, cell = viz.to_html(both, lang="zh"), viz.iframe(both, lang="zh")
+    for text in (page, cell._repr_html_(), repr(cell), scale.as_text(scale.overview(both), "zh")):
+        assert said in text and "8 条边，23 个步骤，最长链 4，值共 56 字节。" in text and "按阶段统计的步骤" in text
+        assert not re.search(r"\b(nodes|edges|steps|The|input|primal|tangent|adjoint|accumulate)\b", text)
+        assert "输入" in text and "伴随（累加）" in text and "mul" in text
+    assert '<html lang="zh">' in page and '<html lang="en">' in viz.to_html(both)
+    assert "<title>求值轨迹</title>" in viz.to_html({**both, "title": ""}, lang="zh")
+    with pytest.raises(scale.TooLarge, match=said):
+        to_svg(both, lang="zh")
+    with pytest.raises(scale.TooLarge, match="The graph has 7 nodes"):
+        to_svg(both)
+    pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+    with pytest.raises(scale.TooLarge, match=said):
+        viz.Stepper(both, lang="zh")
+
+
+def test_a_long_list_of_an_overview_says_how_many_more_there_are():
+    found = scale.overview(all_samples()["seed"])._replace(groups=[(f"layer{i}", 1) for i in range(15)])
+    assert (
+        "… 另有 3 个" in scale.as_text(found, "zh")
+        and "… and 3 more" in scale.as_text(found)
+        and "<p>另有 3 个</p>" in scale.as_html(found, "zh")
+    )
+
+
+def test_a_comparison_speaks_the_language(both):
+    other = copy.deepcopy(both)
+    step = next(i for i, s in enumerate(both["steps"]) if s["phase"] == "tangent" and s["node"] == "v2")
+    product = other["steps"][step]["contribs"][-1]
+    product["product"] = -product["product"]
+    found = viz.compare(both, other, lang="zh")
+    assert repr(found) == f"第一处差异在第 {step + 1} 步：从 x2 沿边传给 v2 的切向量贡献应为 2，却是 −2。 符号错了。"
+    assert repr(viz.compare(both, other)).startswith(f"First difference, at step {step + 1}: x2 should send 2 to the tangent of v2")
+    assert repr(viz.compare(both, both, lang="zh")) == "两条轨迹的所有值都一致。"
+    assert "两条轨迹的所有值都一致。" in viz.compare(both, both, lang="zh")._repr_mimebundle_()["text/plain"]
+    wrong = copy.deepcopy(both)
+    last = wrong["steps"][-1]["writes"][0]
+    last[2] = last[2] + 1.0
+    assert re.fullmatch(r"第一处差异在第 23 步：x1 的伴随应为 5.5，却是 6.5。", repr(viz.compare(both, wrong, lang="zh")))
+    short_ = {**both, "steps": both["steps"][:-1]}
+    assert "却是" in repr(viz.compare(both, short_, lang="zh")), "a partial sum is a value"
+    primal = trace_function(baydin, 2.0, 5.0, mode="primal")
+    assert "从未计算；应为" in repr(viz.compare(both, primal, lang="zh"))
+    parted = viz.compare(both, trace_function(lambda a, b: a * b, 2.0, 5.0), lang="zh")
+    assert repr(parted) == "第一处差异：两个计算图在 v1 处不同。" and parted.document["names"] == ["第一条", "第二条"]
+    assert viz.compare(both, both).document["names"] == ["first", "second"]
+    assert viz.compare(both, both, ["mine", "theirs"], lang="zh").document["names"] == ["mine", "theirs"]
+    with pytest.raises(ValueError, match="no texts in 'la'"):
+        viz.compare(both, both, lang="la")
+
+
 # ---- lines
 
 
@@ -279,9 +427,14 @@ def test_chinese_is_wrapped_between_letters_and_never_begins_with_a_closing_sign
     assert wrap("one  two\nthree", 12, 1000) == ["one two three"] and wrap("", 12, 10) == []
 
 
-def test_before_the_first_step_is_said_how_many_there_are(both):
-    assert beginning(both, words("en")) == "Ready: 23 steps." and beginning(both, words("zh")) == "就绪：共 23 步。"
-    assert "nothing was computed" in beginning({**both, "steps": []}, words("en"))
+def test_a_picture_of_the_beginning_says_what_is_seen(both):
+    for lang, said in (("en", "Nothing has been computed yet; 23 steps follow."), ("zh", "尚未计算任何值；接下来有 23 步。")):
+        assert beginning(both, words(lang)) == said
+        for found in (svg_texts(to_svg(both, 0, lang=lang)), frame_texts(both, 0, lang=lang)):
+            assert said in found and not [text for text in found if "Ready" in text or "就绪" in text]
+        assert said not in svg_texts(to_svg(both, 1, lang=lang)) + frame_texts(both, 1, lang=lang)
+    assert beginning({**both, "steps": both["steps"][:1]}, words("en")) == "Nothing has been computed yet; one step follows."
+    assert beginning({**both, "steps": []}, words("en")) == "This trace has no steps: nothing was computed."
 
 
 def test_a_trace_made_ready_for_a_still_is_a_copy(both):

@@ -6,6 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import minigrad as mg
 import viz
@@ -319,6 +321,167 @@ def test_a_checkpoint_without_a_reverse_pass_is_let_go_once():
     assert holding(trace)[-1] == Counter("x"), "no reverse pass: it waits for one"
     assert [s["phase"] for s in trace["steps"]].count("free") == 1
     assert not any("keep" in s for s in trace["steps"])
+
+
+# ---- what the function throws away
+
+
+class Alive:
+    """An observer of the engine beside the recorder: after each operation the earlier ones whose nodes live, as v1, v2, …"""
+
+    def __init__(self):
+        self.nodes, self.seen = [], []
+
+    def begin(self, event):
+        pass
+
+    def end(self, event):
+        if event.phase == "forward" and event.parent is None:
+            self.seen.append(self.living())
+            self.nodes.append(weakref.ref(event.node) if event.node is not None else lambda: None)
+
+    def living(self):
+        return {f"v{i}" for i, place in enumerate(self.nodes, 1) if (node := place()) is not None and (node.saved or node.versions)}
+
+
+def kept_before(trace):
+    """What operations keep before each of them runs, and before the reverse pass; as the Trace tells it."""
+    saves = {n["id"] for n in trace["nodes"] if n.get("saved")}
+    held, out = set(), {}
+    for step in trace["steps"]:
+        if step["phase"] == "seed" and step["writes"][0][1] == "g":
+            out["end"] = set(held)
+        if step["phase"] == "primal":
+            out[step["node"]] = set(held)
+            held |= {step["node"]} & saves
+        assert held >= set(step.get("free", [])), "nothing is let go that was not kept, and nothing twice"
+        held -= set(step.get("free", []))
+    assert not held, "in the end everything has been let go"
+    return out, saves
+
+
+NAMES = ("a", "b", "c")
+LINES = st.one_of(
+    st.builds("{} = {}.exp()".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("{} = {} * {}".format, st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("{} = {} * w".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("{} = helper({})".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("{} = x".format, st.sampled_from(NAMES)),
+    st.builds("{}.sin()".format, st.sampled_from(NAMES)),
+    st.builds("kept.append({})".format, st.sampled_from(NAMES)),
+    st.builds("{} = {}.tanh()".format, st.sampled_from(["kept[:]", "kept[0:1]"]), st.sampled_from(NAMES)).map(
+        lambda line: line.replace(" = ", " = [") + "]"
+    ),
+    st.just("kept.clear()"),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["reverse", "both"]))
+def test_the_trace_lets_go_what_the_engine_lets_go_and_when(lines, mode):
+    helper = ["    def helper(u):", "        t = u.cos()", "        r = u.sin() * w", "        return r"]
+    source = "\n".join(["def f(x):", "    a = b = c = x", "    kept = []", *helper, *(f"    {line}" for line in lines), "    return a * b"])
+    space = {"w": mg.tensor(0.5)}
+    exec(compile(source, "<f>", "exec"), space)
+    beside = Alive()
+    gc.disable()
+    try:
+        with observe.watching(beside):
+            trace = validate(trace_function(space["f"], 0.25, mode=mode, source=source))
+    finally:
+        gc.enable()
+    told, saves = kept_before(trace)
+    for i, living in enumerate(beside.seen, 1):
+        assert told[f"v{i}"] == living & saves, f"before v{i}"
+
+
+def test_what_is_thrown_away_is_let_go_where_it_is_thrown_away():
+    def dropped(x):
+        mg.exp(x)
+        return x.sin() * x
+
+    def replaced(x):
+        y = x.exp()
+        y = x.sin()
+        return y * x
+
+    def seen_before(x):
+        y = x.sin()
+        mg.cos(x)  # the trace looks at the variables here,
+        y = None  # noqa: F841
+        mg.tan(x)  # and must not hold fast what it saw
+        return x * x
+
+    def at_the_end(x):
+        y = x.exp()  # noqa: F841
+        return x.sin() * 2.0
+
+    def by_a_helper(x):
+        def helper(a):
+            t = a.exp()  # noqa: F841
+            r = a.sin()
+            return r
+
+        return helper(x) * 2.0
+
+    def inside_a_checkpoint(x):
+        def block(a):
+            t = a.cos()  # noqa: F841
+            a.exp()
+            return a.sin().exp()
+
+        return mg.checkpoint(block, x)
+
+    def by_its_own_pass(x):
+        y = x.exp().sin()
+        mg.autograd.grad(y, [x])
+        z = x.exp().sin()
+        mg.autograd.grad(z, [x], retain_graph=True)
+        return x * x
+
+    def packed(x):
+        with mg.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            x.sin()
+            return x.exp() * x
+
+    def several(x):
+        values, vectors = mg.linalg.eigh(x * mg.eye(2, dtype=mg.float64))
+        del values
+        mg.cos(x)  # one of two results is still there, and with it what the operation keeps
+        del vectors
+        mg.sin(x)
+        return x * x
+
+    expected = {
+        dropped: [("v1", ["v1"]), ("x", ["v3"]), ("x", ["v2"])],
+        replaced: [("v2", ["v1"]), ("x", ["v3"]), ("x", ["v2"])],
+        seen_before: [("v2", ["v2", "v1"]), ("v3", ["v3"]), ("x", ["v4"])],
+        at_the_end: [("v3", ["v1"]), ("x", ["v2"])],
+        by_a_helper: [("v2", ["v1"]), ("x", ["v2"])],
+        inside_a_checkpoint: [("v2", ["v2"]), ("v4", ["v1"]), ("v4", ["v3", "v4"]), ("v3", ["v4"]), ("x", ["v3"])],
+        by_its_own_pass: [("v2", ["v2", "v1"]), ("v5", ["v4", "v3"]), ("x", ["v5"])],
+        packed: [("v1", ["v1"]), ("x", ["v3"]), ("x", ["v2"])],
+        several: [("v4", ["v4", "v3", "v2", "v1"]), ("v5", ["v5"]), ("x", ["v6"])],
+    }
+    gc.disable()
+    try:
+        for f, steps in expected.items():
+            trace = validate(trace_function(f, 0.5, mode="reverse"))
+            assert [(s["node"], s["free"]) for s in trace["steps"] if "free" in s] == steps, f.__name__
+            assert state_at(trace, len(trace["steps"])).freed == {n["id"] for n in trace["nodes"] if n.get("saved")}
+            assert check_laws(trace) == []
+            again = [s["node"] for s in trace["steps"] if "keep" in s]
+            assert again == (["v3", "v4"] if f is inside_a_checkpoint else []), "what is thrown away again is not kept again"
+    finally:
+        gc.enable()
+    alive = []
+
+    def elsewhere(x):
+        alive.append(x.exp())
+        return x * x
+
+    trace = trace_function(elsewhere, 0.5, mode="reverse")
+    assert [s["free"] for s in trace["steps"] if "free" in s] == [["v2"]], "what somebody still has is kept"
 
 
 # ---- generations

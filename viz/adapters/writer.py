@@ -34,9 +34,9 @@ SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "�
 class Writer:
     """Collects what an engine did. Every method that makes a node returns its id, which the others take.
 
-    Values are numbers, or anything that NumPy makes an array of. Raises ValueError where something is told that cannot have happened: an
-    operand that was not made, a second value for an adjoint's seed, something sent back along an edge that does not exist or from a node
-    without an adjoint.
+    Values are numbers, or anything that NumPy makes an array of numbers of. Raises ValueError where something is told that cannot have
+    happened: an operand that was not made, a value that is no number, a second value for an adjoint's seed, something sent back along an
+    edge that does not exist or from a node without an adjoint.
     """
 
     def __init__(self, title: str = "", source: str | None = None):
@@ -73,6 +73,8 @@ class Writer:
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *, name: str | None = None, shape: Sequence[int] | None = None,
            dtype: str | None = None) -> str:  # fmt: skip
         """An operation on nodes, with its value (None: the engine did not keep it, only its shape and dtype may be known)."""
+        if isinstance(operands, str):
+            raise ValueError(f"Writer.op: the operands of {operation} must be a list of names, such as [{operands!r}], not a text")
         for operand in operands:
             self._known(operand)
         label = self._fresh("v", numbered=True)
@@ -214,6 +216,8 @@ class Writer:
         return next(name for n in count(1) if (name := f"{wanted}{n}") not in taken)
 
     def _known(self, node: str) -> None:
+        if isinstance(node, int | float):
+            raise ValueError(f'Writer: {node} is a number, not the name of a node; make it one: input("", {node}, kind="const")')
         if all(n["id"] != node for n in self.nodes):
             raise ValueError(f"Writer: there is no node {node!r}; input() and op() return the names that they gave")
 
@@ -244,6 +248,8 @@ def _held(value: Any) -> Any:
     if isinstance(value, bool | int | float):
         return float(value)
     array = np.array(value)
+    if array.dtype.kind not in "biufc":
+        raise ValueError(f"Writer: a value must be a number or an array of numbers, got {type(value).__name__} {str(value)[:40]}")
     return array.item() if array.ndim == 0 else array
 
 

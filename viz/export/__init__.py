@@ -134,7 +134,7 @@ def save(
     from viz.export.frame import need_letters
 
     if scale.too_large(trace):
-        raise scale.TooLarge("save: " + scale.as_text(scale.overview(trace)))
+        raise scale.TooLarge("save: " + scale.as_text(scale.overview(named), lang))
     named = grouped(spoken(named, t), groups, t)
     _not_too_many_nodes(named)
     need_letters(t, form)
@@ -142,9 +142,8 @@ def save(
     numbers = states(steps, last) if many else [last if step is None else step]
     if len(numbers) > MOST_FRAMES:
         raise ValueError(
-            f"save: {len(numbers):,} frames are more than anybody watches (the limit is {MOST_FRAMES:,}). Choose some: "
-            "steps=(first, last), "
-            "or save an .html page, which steps through all of them."
+            f"save: {len(numbers):,} frames are more than anybody watches (the limit is {MOST_FRAMES:,}). Choose some, for example "
+            'steps="4-90", or save an .html page, which steps through all of them.'
         )
     show = progress_bar(progress if progress is not None else len(numbers) > MANY, Path(path).name)
     _paint(named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show)
@@ -183,9 +182,8 @@ def _paint(
         pixels = (round(scene.width * dpi / 72), round(scene.height * dpi / 72))
     if form != "pdf" and pixels[0] * pixels[1] > MOST_PIXELS:
         raise ValueError(
-            f"save: this graph's picture would have {pixels[0]:,}×{pixels[1]:,} pixels. Give size=(1920, 1080), which shows the "
-            "part around the "
-            "step's node, a smaller dpi=, or save an .svg or .html."
+            f'save: this graph\'s picture would have {pixels[0]:,}×{pixels[1]:,} pixels. Give size="1920x1080", which shows '
+            "the part around the step's node, give a smaller dpi=, or save an .svg or .html."
         )
     if not many and scene.follows:
         warnings.warn(
@@ -224,7 +222,7 @@ def states(steps: Any, last: int) -> list[int]:
     if isinstance(steps, str):
         first, dash, end = steps.partition("-")
         if not first.strip().isdigit() or (dash and not end.strip().isdigit()):
-            raise ValueError(f'save: steps={steps!r} is not a range of steps; write steps="3-9", steps=(3, 9) or steps="all"')
+            raise ValueError(f'save: steps={steps!r} is not a range of steps; write steps="3-9" or steps="all"')
         steps = (int(first), int(end or first))
         if steps[0] > steps[1]:
             raise ValueError(f'save: steps "{first}-{end}" run backwards; write the smaller number first: "{end}-{first}"')

@@ -83,11 +83,21 @@ def fonts() -> list[str]:
 
 def need_letters(t: Words, form: str) -> None:
     """Raises ValueError where matplotlib would draw boxes for the letters of a language."""
-    if t.foreign and fonts() == [FONTS[0]]:
-        raise ValueError(
-            f"no font with Chinese letters is installed here, so a .{form} cannot be drawn with lang={t.lang!r}. Install one (matplotlib "
-            f"looks for {', '.join(FONTS[1:])}), or write an .svg or .html of the Trace: they take the fonts of whoever opens them"
-        )
+    if t.foreign and not chinese_fonts():
+        raise ValueError(no_letters(f"a .{form} cannot be drawn with lang={t.lang!r}", "an .svg or .html of the Trace: they take"))
+
+
+def chinese_fonts() -> list[str]:
+    """The fonts with Chinese letters that are installed."""
+    return fonts()[1:]
+
+
+def no_letters(what: str, instead: str) -> str:
+    """What is said where there is no such font. what: what cannot be done; instead: what can."""
+    return (
+        f"no font with Chinese letters is installed here, so {what}. Install one (matplotlib looks for {', '.join(FONTS[1:])}), or write "
+        f"{instead} the fonts of whoever opens them"
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -691,7 +701,7 @@ def _axes(figure: Any, frame: tuple[float, float, float, float], across: tuple[f
 
 def _line_height(line: Sequence[mathtext.Piece]) -> float:
     high = [mathtext.size(piece.tex, FORMULA) for piece in line]
-    return float(max(26.0, max(size[1] for size in high) + max(size[2] for size in high) + 8))
+    return float(max(26.0, max(size[1] for size in high) + max(size[2] for size in high) + 12))
 
 
 def _literal(text: str) -> str:

@@ -72,10 +72,17 @@ export const TEXTS = {
     measure: "measure", records: "records", firstValue: "first", lowest: "lowest", highest: "highest", lastValue: "last",
     // two Traces, and sliders
     pair: "Two traces", pairSame: "The two traces agree in every value.", pairJump: "Go to the first difference", pairAt: "First difference, at step {step}: {say}",
+    pairFirst: "first", pairSecond: "second", pairIs: "First difference: {say}",
     pairMissing: "the {column} of {node} was never computed; it should be {expected}.", pairValue: "the {column} of {node} should be {expected}, but is {got}.",
     pairEdge: "{sender} should send {expected} to the {column} of {node}, but sends {got}.", pairStructure: "the two graphs differ at {node}.", pairSign: "The sign is wrong.",
 
     inputs: "Inputs", tracing: "Tracing again …", gridValue: "{name} = {value}",
+    // pictures that nothing moves in, drawings of a graph, and the overview of one too large for a picture: Python alone says these
+    stillStart: "Nothing has been computed yet; {n} steps follow.", stillStartOne: "Nothing has been computed yet; one step follows.",
+    drawLeaf: "leaf", drawFreed: "saved values are freed", drawSaves: "saves {what}: {value}", drawOwned: "{what} ({name})", drawResult: "result", drawInput: "input {name}",
+    drawCaptured: "captured", drawOf: "of {name}", drawParameters: "{n} parameters", drawParameter: "{n} parameter", drawInside: "{n} modules inside", drawInsideOne: "{n} module inside",
+    largeWhat: "The graph has {n} nodes; up to {most} are shown in full detail. Trace a part of the computation (one layer, one example, fewer elements), or let whole arrays be the values instead of single numbers.",
+    largeSizes: "{edges} edges, {steps} steps, longest chain {longest}, values {bytes} bytes.", largeOperations: "nodes by operation", largeModules: "nodes by module", largePhases: "steps by phase",
   },
   zh: {
     viewer: "求值轨迹：{title}", untitled: "未命名函数",
@@ -131,10 +138,16 @@ export const TEXTS = {
     noGradient: "这一轮没有梯度。", weightsGradients: "权重与梯度", notFinite: "，{n} 个非有限值", histogramSaid: "{name} 的{word}：从 {low} 到 {high}{other}。",
     measure: "指标", records: "记录数", firstValue: "最初", lowest: "最低", highest: "最高", lastValue: "最后",
     pair: "两条轨迹", pairSame: "两条轨迹的所有值都一致。", pairJump: "跳到第一处差异", pairAt: "第一处差异在第 {step} 步：{say}",
+    pairFirst: "第一条", pairSecond: "第二条", pairIs: "第一处差异：{say}",
     pairMissing: "{node} 的{column}从未计算；应为 {expected}。", pairValue: "{node} 的{column}应为 {expected}，却是 {got}。",
     pairEdge: "从 {sender} 沿边传给 {node} 的{column}贡献应为 {expected}，却是 {got}。", pairStructure: "两个计算图在 {node} 处不同。", pairSign: "符号错了。",
 
     inputs: "输入", tracing: "正在重新求值 ……",
+    stillStart: "尚未计算任何值；接下来有 {n} 步。", stillStartOne: "尚未计算任何值；接下来有 1 步。",
+    drawLeaf: "叶节点", drawFreed: "保留的值已释放", drawSaves: "保留{what}：{value}", drawOwned: "{what}（{name}）", drawResult: "结果", drawInput: "输入 {name}",
+    drawCaptured: "捕获的值", drawOf: "属于 {name} 的导数", drawParameters: "{n} 个参数", drawParameter: "{n} 个参数", drawInside: "内含 {n} 个模块", drawInsideOne: "内含 {n} 个模块",
+    largeWhat: "计算图有 {n} 个节点；完整显示最多 {most} 个。请只追踪计算的一部分（一层、一个样本、更少的元素），或者让整个数组作为值，而不是单个的数。",
+    largeSizes: "{edges} 条边，{steps} 个步骤，最长链 {longest}，值共 {bytes} 字节。", largeOperations: "按运算统计的节点", largeModules: "按模块统计的节点", largePhases: "按阶段统计的步骤",
     say_seed_d: "种子：{node} 的切向量设为 {value}。", say_seed_g: "种子：{node} 的伴随设为 {value}。", say_primal: "{node} 的值是 {value}。", say_tangent: "{node} 的切向量是 {value}。",
     say_adjoint: "向 {node} 传回 {part}；它的伴随目前是 {value}。", say_accumulate: "向 {node} 再传回 {part}，与原有的相加；它的伴随现在是 {value}。",
     say_free: "释放 {node} 所保留的值。", say_update: "{node} 被更新为 {value}。",
