@@ -15,7 +15,7 @@ from itertools import count
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .backend import DType, Shape
+from .backend import IMMUTABLE, DType, Shape
 from .errors import GraphFreedError, InPlaceError
 from .primitive import Plan, Primitive
 
@@ -225,6 +225,9 @@ class OpNode(Node):
         names = ("inputs",) if self.primitive.variadic else self.primitive.inputs
         what = "its output" if source < 0 else f"its input {source}" if self.primitive.variadic else f'its input "{names[source]}"'
         array = self.saved[position] if self.saved is not None else None
+        if isinstance(array, tuple):  # several results, of which those that can be overwritten have a counter each
+            counters = [v for at, v, _ in self.versions if at == position]
+            array = [a for a in array if type(a) not in IMMUTABLE][counters.index(version)]
         raise InPlaceError(
             f"the backward rule of {self.primitive.name} needs {what} (shape {tuple(getattr(array, 'shape', ()))}, dtype "
             f"{getattr(array, 'dtype', '?')}) as it was at version {number}, but it was modified in place since and is at version "
@@ -268,15 +271,17 @@ class Pick(Node):
 class Leaf(Node):
     """The place of a tensor that the user made and whose gradient is wanted. It refers to the tensor weakly; the tensor owns it.
 
-    stores_grad: whether a backward pass puts the gradient into `.grad`; after: hooks to run when it has.
+    stores_grad: whether a backward pass puts the gradient into `.grad`; after: hooks to run when it has; array, version: the tensor's
+    memory and its counter (None for a bare number), should a tensor have to be made anew.
     """
 
-    __slots__ = ("after", "array", "stores_grad", "tensor")
+    __slots__ = ("after", "array", "stores_grad", "tensor", "version")
 
     def __init__(self, tensor: Any, stores_grad: bool = True) -> None:
         self.born, self.parents, self.hooks, self.retained = next_birth(), (), None, None
         self.array, self.shape, self.dtype = tensor.array, tensor.array.shape, tensor.array.dtype
         self.tensor: weakref.ref[Any] = weakref.ref(tensor)
+        self.version: Version | None = tensor.version
         self.stores_grad = stores_grad
         self.after: dict[int, Callable[[Any], Any]] | None = None
 

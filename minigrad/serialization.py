@@ -139,7 +139,7 @@ def _encode_array(array: Any, where: str, arrays: dict[str, Any]) -> Any:
         raise CheckpointError(f"{where} is an array of dtype {array.dtype}, which cannot be saved as plain numbers.")
     readable = re.sub(r"[^\w./ -]", "_", where)  # the names of members of a zip file, which cannot be all that keys can
     name, number = readable, 2
-    while name in arrays or name.endswith(".npy"):
+    while name in arrays or name == META or name.endswith(".npy"):
         name, number = f"{readable} ({number})", number + 1
     arrays[name] = array
     return {"array": name}
@@ -155,15 +155,23 @@ def decode(data: Any, arrays: dict[str, Any]) -> Any:
     return DECODERS[kind](inner, arrays)
 
 
+def _decode_array(data: Any, arrays: dict[str, Any]) -> Any:
+    """The array that `data` stands for. Raises TypeError for what is none."""
+    array = decode(data, arrays)
+    if not isinstance(array, backend.HostArray):
+        raise TypeError(f"{type(array).__name__} in the place of an array")
+    return array
+
+
 DECODERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "float": lambda inner, arrays: float(inner),
     "complex": lambda inner, arrays: complex(*decode(inner, arrays)),
     "tuple": lambda inner, arrays: tuple(decode(inner, arrays)),
     "dict": lambda inner, arrays: {decode(k, arrays): decode(v, arrays) for k, v in inner},
-    "tensor": lambda inner, arrays: wrap(decode(inner, arrays)),
-    "leaf": lambda inner, arrays: _leaf(decode(inner, arrays)),
+    "tensor": lambda inner, arrays: wrap(_decode_array(inner, arrays)),
+    "leaf": lambda inner, arrays: _leaf(_decode_array(inner, arrays)),
     "scalar": lambda inner, arrays: backend.host.dtype(inner[0]).type(decode(inner[1], arrays)),
-    "bfloat16": lambda inner, arrays: decode(inner, arrays).view(backend.bfloat16_dtype()),
+    "bfloat16": lambda inner, arrays: _decode_array(inner, arrays).view(backend.bfloat16_dtype()),
     "array": lambda inner, arrays: arrays[inner].copy(),
 }
 
@@ -214,15 +222,16 @@ def read(file: Path | BinaryIO, kind: str) -> Any:
     try:
         meta = json.loads(bytes(arrays[META]).decode())
         found, version, state = meta["format"], meta["version"], meta["state"]
-    except (ValueError, KeyError, TypeError) as error:
+        later = version > VERSION
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{file} cannot be read: its description is damaged ({error!r}).") from None
     if found != kind:
         raise CheckpointError(f"{file} is no {KINDS[kind]}: its format is {found!r}, not {kind!r}.")
-    if version > VERSION:
+    if later:
         raise CheckpointError(
             f"{file} has version {version}; this minigrad reads versions up to {VERSION}. Use the newer minigrad that wrote it."
         )
     try:
         return decode(state, arrays)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise CheckpointError(f"{file} cannot be read: it is damaged, or needs a package that is missing here ({error!r}).") from error

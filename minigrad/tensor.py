@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import nodes, observe
-from .backend import Array, DType, Shape, as_payload, device_of, is_differentiable, owned_array
+from .backend import Array, DType, Shape, as_payload, device_of, is_differentiable, is_immutable, owned_array
 from .errors import DeviceError, DTypeError, NoGradientError, ShapeError
 from .nodes import Leaf, Node, Version
 from .primitive import Primitive
@@ -93,6 +93,18 @@ class Tensor:
                 self.node.stores_grad = stores_grad
         if observe.observers:
             observe.made(self)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a subclass that does not say how operations treat it; this is what a node of a static graph does.
+
+        Raises TypeError.
+        """
+        super().__init_subclass__(**options)
+        if not hasattr(cls, "__minigrad_apply__"):
+            raise TypeError(
+                f"class {cls.__name__}(Tensor): operations take tensors as they are and would not know this one. Keep a tensor as an "
+                "attribute of a class of your own; parameters are attributes of a Module."
+            )
 
     if TYPE_CHECKING:
         # Attached by methods.py; named here for type checkers and editors only.
@@ -190,15 +202,20 @@ def make_leaf(tensor: Tensor) -> None:
             "Convert first: x.float(), or write 1.0 instead of 1."
         )
     tensor.node = Leaf(tensor)
+    if not is_immutable(tensor.array):
+        tensor.node.version = memory_version(tensor)
 
 
 def memory_version(tensor: Tensor) -> Version:
     """The counter of the tensor's memory, made on first use; afterwards the payload is an array that can be shared and overwritten."""
     version = tensor.version
     if version is None:
-        tensor.array = owned_array(tensor.array)
         version = tensor.version = Version()
         version.count = 0
+        if is_immutable(tensor.array):
+            tensor.array = owned_array(tensor.array)
+            if isinstance(tensor.node, Leaf):
+                tensor.node.array, tensor.node.version = tensor.array, version
     return version
 
 
@@ -239,6 +256,7 @@ def _revive(leaf: Leaf) -> Tensor:
     import weakref
 
     tensor = wrap(leaf.array, leaf)
+    tensor.version = leaf.version
     leaf.tensor = weakref.ref(tensor)
     return tensor
 

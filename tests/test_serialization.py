@@ -135,6 +135,7 @@ def rewritten(path, change):
         (lambda meta: meta.update(version=VERSION + 1), f"version {VERSION + 1}; this minigrad reads versions up to {VERSION}"),
         (lambda meta: meta.update(format="other"), "its format is 'other'"),
         (lambda meta: meta.pop("version"), "its description is damaged"),
+        (lambda meta: meta.update(version=[1]), "its description is damaged"),
     ],
 )
 def test_files_of_another_kind_or_time(tmp_path, change, words):
@@ -143,6 +144,39 @@ def test_files_of_another_kind_or_time(tmp_path, change, words):
     rewritten(path, change)
     with pytest.raises(CheckpointError, match=words):
         epochs(2, save=path, show=False)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"leaf": [1]}, {"leaf": {"array": "a"}}, {"leaf": {"leaf": {"array": "a"}}}, {"tensor": "x"}, {"bfloat16": 1}, {"scalar": []},
+        {"scalar": ["int8", 4000]}, {"scalar": ["float32", "x"]}, {"array": "b"}, {"dict": [[[], 1]]}, {"complex": 1}, {"other": 1}, {},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_description_of_what_cannot_be_is_refused(state):
+    text = json.dumps({"format": DATA, "version": VERSION, "state": [state]}).encode()
+    stream = io.BytesIO()
+    backend.save_arrays(stream, {META: np.frombuffer(text, np.uint8), "a": np.arange(3)})
+    stream.seek(0)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        mg.load(stream)
+
+
+def test_a_description_that_never_ends_is_refused():
+    stream = io.BytesIO()
+    backend.save_arrays(stream, {META: np.frombuffer(b"[" * 200_000, np.uint8)})
+    stream.seek(0)
+    with pytest.raises(CheckpointError, match="its description is damaged"):
+        mg.load(stream)
+
+
+def test_an_array_may_have_the_name_of_the_description():
+    stream = io.BytesIO()
+    mg.save({META: mg.tensor([1.0, 2.0]), META + ".npy": np.arange(2)}, stream)
+    stream.seek(0)
+    back = mg.load(stream)
+    assert list(back) == [META, META + ".npy"] and back[META].tolist() == [1.0, 2.0] and back[META + ".npy"].tolist() == [0, 1]
 
 
 def test_foreign_files(tmp_path):

@@ -129,8 +129,11 @@ def _pack_node(node: OpNode, args: tuple[Any, ...], hooks: tuple[Pack, Unpack], 
         value = saved[position]
         if source < OUTPUT or type(value) in PYTHON_SCALARS or type(value) is Packed or only not in (None, position):
             continue
-        if isinstance(value, tuple):
-            kept[position] = tuple(Packed(wrap(v), hooks) for v in value)
+        if isinstance(value, tuple):  # all results of an operation with several
+            kept[position] = tuple(
+                Packed(_tensor_of(v, source, (), version), hooks, version, number)
+                for v, (version, number) in zip(value, _counters(position, value, versions), strict=True)
+            )
         else:
             version, number = known.get(position, (None, 0))
             kept[position] = Packed(_tensor_of(value, source, args, version), hooks, version, number)
@@ -139,6 +142,12 @@ def _pack_node(node: OpNode, args: tuple[Any, ...], hooks: tuple[Pack, Unpack], 
         rest = tuple(entry for entry in versions if kept[entry[0]] is saved[entry[0]])
         become(node, PackedNode)
         node.saved, node.versions = None, (_Hands(tuple(kept), rest),)  # type: ignore[assignment]
+
+
+def _counters(position: int, results: tuple[Any, ...], versions: tuple[Any, ...]) -> list[tuple[Version | None, int]]:
+    """For each of several results kept in one position its version counter and number; bare numbers, which nobody overwrites, have none."""
+    known = iter([(version, number) for at, version, number in versions if at == position])
+    return [(None, 0) if backend.is_immutable(v) else next(known) for v in results]
 
 
 def _tensor_of(value: Any, source: int, args: tuple[Any, ...], version: Version | None) -> Tensor:

@@ -229,9 +229,10 @@ def _fitting(node: OpNode, index: int, parent: Node, c: Any) -> Any:
     if c.dtype != parent.dtype:
         c = primitive.registry["cast"](c, dtype=parent.dtype)
     if c.shape != parent.shape:
+        since = " (Was its .data given another shape since?)" if type(parent) is Leaf else ""
         raise ShapeError(
             f"the pull rule of {name} returned a contribution of shape {tuple(c.shape)} for input {index}, whose shape is "
-            f"{tuple(parent.shape)}; they must be equal."
+            f"{tuple(parent.shape)}; they must be equal.{since}"
         )
     return c
 
@@ -325,6 +326,11 @@ def _store(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: list[tup
 
         g, owned = before_leaf(leaf, tensor, g), False
     with _storing:
+        if tensor._grad is not None and tensor._grad.array.shape != g.shape:
+            raise ShapeError(
+                f"a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape {tensor._grad.shape}, which is from before "
+                "the tensor's .data got another shape. Clear it first: x.grad = None."
+            )
         if type(g) is not ndarray and isinstance(g, Tensor) and (create_graph or g.tangents):
             g = primitive.registry["clone"](g)
             tensor._grad = g if tensor._grad is None else tensor._grad + g
@@ -340,8 +346,11 @@ def _store(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: list[tup
                 tensor._grad.array = tensor._grad.array + array
             else:
                 version = memory_version(tensor._grad)
-                tensor._grad.array += array
-                version.count += 1
+                try:
+                    tensor._grad.array += array
+                    version.count += 1
+                except ValueError:  # the user put something there that may only be read, an expanded tensor, say
+                    tensor._grad = wrap(tensor._grad.array + array)
     if report is not None:
         report.append((tensor, reported))
     if leaf.after is not None:

@@ -173,7 +173,7 @@ class Module:
                 array = backend.to_device(array, str(device))
             tensor.array = array
             if isinstance(tensor.node, Leaf):
-                tensor.node = Leaf(tensor, tensor.node.stores_grad)
+                tensor.node.array, tensor.node.dtype = array, array.dtype
             tensor._grad = None
         return self
 

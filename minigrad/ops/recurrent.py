@@ -117,20 +117,22 @@ def _matrix_gradient(gates: Any, before: Any) -> Any:
 def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     """What the rules of one node have in common is computed for the first one that asks, and forgotten with the node's results.
 
-    The rules run one after another with the same tuple of cotangents, and the engine makes a new tuple each time it runs a node's rules: so
-    nothing is taken for the same that is not. `y` is the last of the values.
+    The rules run one after another with the same tuple of cotangents and the same values, the last of which is `y`, the node's results: two
+    nodes never share those, and one node gets a new tuple of cotangents in each pass.
     """
     latest = threading.local()
 
     def shared(g: Any, *values: Any, **params: Any) -> Any:
-        if getattr(latest, "g", None) is not g:
-            result = function(g, *values, **params)
-            try:
-                latest.life = weakref.ref(values[-1][0], lambda _: latest.__dict__.clear())
-            except TypeError:  # a payload of a batch, or of a recording, which finds for itself what it has computed before
-                return result
-            latest.g, latest.result = g, result
-        return latest.result
+        y = values[-1][0]
+        if getattr(latest, "g", None) is g and latest.life() is y:
+            return latest.result
+        result = function(g, *values, **params)
+        try:
+            latest.life = weakref.ref(y, lambda _: latest.__dict__.clear())
+        except TypeError:  # a payload of a batch, or of a recording, which finds for itself what it has computed before
+            return result
+        latest.g, latest.result = g, result
+        return result
 
     return shared
 

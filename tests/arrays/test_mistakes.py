@@ -115,3 +115,10 @@ def test_one_of_several_views_is_not_changed_in_place() -> None:
     x.narrow(0, 0, 1).mul_(3)
     x.sum().backward()
     assert leaf.grad.tolist() == [[6, 6, 3, 3], [2, 2, 1, 1], [2, 2, 1, 1]]
+
+
+def test_a_subclass_that_operations_would_not_know_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"class Weight\(Tensor\).*attribute"):
+        type("Weight", (mg.Tensor,), {})
+    known = type("Known", (mg.Tensor,), {"__minigrad_apply__": staticmethod(lambda primitive, operands, params: primitive.name)})
+    assert known(1.0) + 1 == "add"

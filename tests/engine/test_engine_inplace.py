@@ -54,6 +54,54 @@ def data_is_the_escape_hatch(m):
     return x._version, x.detach(), y._version
 
 
+@s.gives([[2.0, 2.0, 2.0, 2.0], [(4,), (4,)], [2.0, 2.0], True, 3.0])
+def data_of_another_shape_or_dtype_may_take_the_place_of_the_old(m):
+    """Gradients then have the new ones, and a number shares its memory as an array does."""
+    x, shapes = m.ones(3, requires_grad=True), []
+    x.register_hook(lambda g: shapes.append(tuple(g.shape)))
+    x.data = m.ones(4)
+    (x * 2).sum().backward()
+    (x * 2).sum().backward(inputs=[x])
+    y = m.ones(2, requires_grad=True)
+    y.data = m.ones(2, dtype=m.float64)
+    (y * 2).sum().backward()
+    value = m.tensor(2.0)
+    z = m.tensor(1.0, requires_grad=True)
+    z.data = value
+    value.add_(1)
+    return x.grad / 2, shapes, y.grad, y.grad.dtype == m.float64, z.detach()
+
+
+@s.gives([5.0, 5.0])
+def the_leaf_of_a_dropped_tensor_has_its_last_values(m):
+    def last_values(change):
+        x = m.tensor(1.0, requires_grad=True)
+        y = x * 2
+        change(x)
+        del x
+        return y.grad_fn.next_functions[0][0].variable.detach()
+
+    def replace(x):
+        x.data = m.tensor(5.0)
+
+    def overwrite(x):
+        with m.no_grad():
+            x.fill_(5.0)
+
+    return last_values(replace), last_values(overwrite)
+
+
+@s.refuses(InPlaceError, "mul", "version 0", "version 1")
+def a_dropped_tensor_is_modified_through_its_leaf(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * x
+    leaf = y.grad_fn.next_functions[0][0]
+    del x
+    with m.no_grad():
+        leaf.variable.mul_(5)
+    y.sum().backward()
+
+
 @s.refuses(InPlaceError, "exp", "its output", "version 0", "version 1", "(3,)", "float32")
 def a_saved_output_is_modified(m):
     y = m.ones(3, requires_grad=True).exp()
@@ -766,3 +814,37 @@ def test_in_place_rules_never_see_new_values():
         z = getattr(x * 2, name)()
         (plain,) = mg.autograd.grad((z * z).sum(), x)
         assert mine.tolist() == plain.tolist(), name
+
+
+@pytest.mark.parametrize("size", [4, 1])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_is_not_added_to_one_of_another_shape(size, create_graph):
+    x = mg.ones(3, requires_grad=True)
+    x.sum().backward()
+    x.data = mg.ones(size)
+    with pytest.raises(ShapeError, match=r"shape \(3,\).*x\.grad = None"):
+        x.sum().backward(create_graph=create_graph)
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+    x.grad = None
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0] * size
+
+
+def test_a_gradient_is_added_to_one_that_may_only_be_read():
+    """It is not written into, then: an expanded tensor's elements share one place in memory, and read-only memory is somebody else's."""
+    expanded, frozen = mg.ones(1).expand(3), np.ones(3, "f4")
+    frozen.flags.writeable = False
+    for grad in (expanded, mg.from_numpy(frozen)):
+        x = mg.ones(3, requires_grad=True)
+        x.grad = grad
+        for _ in range(2):
+            (x * mg.tensor([1.0, 2.0, 3.0])).sum().backward()
+        assert x.grad.tolist() == [3.0, 5.0, 7.0] and grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_graph_from_before_data_had_another_shape_is_refused():
+    x = mg.ones(3, requires_grad=True)
+    y = (x * 2).sum()
+    x.data = mg.ones(4)
+    with pytest.raises(ShapeError, match=r"\.data"):
+        y.backward()

@@ -1,5 +1,6 @@
 """Values that nodes keep: hooks that pack and unpack them, looking at them, and overwriting them on purpose."""
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -471,6 +472,36 @@ def test_what_a_hook_computes_is_not_packed_in_turn():
     with hooks(mg, pack, lambda t: t):
         x.sin()
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("result", [0, 1])
+def test_results_of_an_operation_with_several_are_watched_when_a_hook_keeps_them(result):
+    """An LSTM's rule needs all states: written into, they are refused if a hook kept them, and right if it kept copies."""
+    from minigrad.ops import recurrent
+
+    rng = np.random.default_rng(0)
+    inputs = [mg.tensor(rng.normal(size=shape), requires_grad=True) for shape in ((3, 2, 8), (2, 2), (2, 2), (8, 2))]
+
+    def gradients(pair, factor):
+        with hooks(mg, *pair) if pair else contextlib.nullcontext():
+            results = recurrent.lstm(*inputs)
+            if factor != 1:
+                results[result].mul_(factor)
+        return mg.autograd.grad(results[0].sum() + results[1].sum(), inputs[3])[0]
+
+    for pair in (None, same, (lambda t: t.detach(), lambda t: t)):
+        with pytest.raises(InPlaceError, match=r"shape \(3, 2, 2\)"):
+            gradients(pair, 2.0)
+    copying = (lambda t: t.clone(), lambda t: t)
+    once, twice = gradients(None, 1), gradients(copying, 2.0)
+    other = gradients(copying, 3.0)
+    np.testing.assert_allclose((other - once).numpy(), 2 * (twice - once).numpy(), rtol=1e-10)
+
+    def written_into(t):
+        return t.mul_(2.0)
+
+    with pytest.raises(InPlaceError, match="pack hook"):
+        gradients((written_into, lambda t: t), 1)
 
 
 def test_values_are_packed_into_another_form():

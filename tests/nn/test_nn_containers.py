@@ -65,3 +65,12 @@ def test_a_state_goes_from_one_to_another(tmp_path):
     first.save(tmp_path / "state.npz")
     second.load(tmp_path / "state.npz")
     assert all(a.tolist() == b.tolist() for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_hooks_of_parameters_outlive_a_conversion():
+    layer, seen = mg.nn.Linear(2, 1), []
+    layer.weight.register_hook(lambda g: seen.append(g.dtype))
+    layer.weight.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.dtype))
+    layer.double()
+    layer(mg.ones(1, 2, dtype=mg.float64)).sum().backward()
+    assert seen == [mg.float64, mg.float64] and layer.weight.grad.dtype == mg.float64

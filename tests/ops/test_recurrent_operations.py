@@ -85,6 +85,19 @@ def test_what_rules_share_belongs_to_one_node_and_one_pass() -> None:
     np.testing.assert_allclose(matrix.numpy(), 2 * both[0][3].numpy(), rtol=1e-13)
 
 
+def test_one_tuple_of_cotangents_may_serve_two_nodes() -> None:
+    """What rules share is told apart by the results too, so that nobody has to make a new tuple for each node."""
+    seed = (np.ones((4, 2, 3)), np.ones((4, 2, 3)))
+    rule = recurrent.lstm.pulls[0].function
+    nodes = []
+    for number in (0, 1):
+        values = [x.detach().array for x in lstm_inputs(number)]
+        nodes.append((*values, recurrent.lstm.forward(np, *values)))
+    expected = [rule((seed[0].copy(), seed[1].copy()), *values) for values in nodes]
+    for number in (0, 1, 0):
+        assert (rule(seed, *nodes[number]) == expected[number]).all()
+
+
 def test_what_rules_share_is_forgotten() -> None:
     inputs = lstm_inputs()
     h, _ = recurrent.lstm(*inputs)
