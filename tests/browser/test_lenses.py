@@ -71,7 +71,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):  # noqa: 
             again += 1
             assert f"Computed again, and kept once more: {step['keep'][0]}." in said
         if step["phase"] == "free":
-            assert "at the checkpoint's end" in said and "in 1 values" in said, "the checkpoint holds its argument alone"
+            assert "at the checkpoint's end" in said and "in 1 value (" in said, "the checkpoint holds its argument alone"
         if "drops" in step:
             assert (
                 step["drops"] == ["x"] and "holds no longer: x." in said and said.startswith("Kept for the reverse pass: 0 B in 0 values")

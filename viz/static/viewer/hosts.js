@@ -23,7 +23,7 @@ export const failed = (el, error, options = {}) => failure(el, translator(option
 // Two Traces, one below the other; moving in one moves the other to the same step. Where they part is marked in both.
 function mountPair(el, { first, second, difference, names }, options) {
   const t = translator(options.lang), places = [h("div"), h("div")], viewers = [];
-  const said = h("p", { class: "mg-sumup", role: "status" }, difference ? t("pairAt", { step: (difference.step ?? 0) + 1, say: differenceText(first, difference, t) }) : t("pairSame"));
+  const said = h("p", { class: "mg-sumup", role: "status" }, difference ? whereTheyPart(difference, differenceText(first, difference, t), t) : t("pairSame"));
   const jump = difference && difference.step !== null && h("button", { type: "button", class: "mg-fold", onclick: () => go(difference.step + 1) }, t("pairJump"));
   const bar = h("div", { class: "mg-root mg-strip", "data-theme": options.theme, lang: t.lang, "data-lm-suppress-shortcuts": "true" }, said, jump);
   const root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, places.map((place, i) => [h("p", { class: "mg-pairname" }, names?.[i] ?? ""), place]));
@@ -45,6 +45,9 @@ function mountPair(el, { first, second, difference, names }, options) {
     theme: (name) => [bar, ...viewers.map((v) => v.root)].forEach((e) => { e.dataset.theme = name; }), destroy: () => viewers.forEach((v) => v.destroy()),
   };
 }
+
+// Traces that differ in their make, and not in a number, part at no step.
+const whereTheyPart = ({ step }, say, t) => (step === null || step === undefined ? t("pairIs", { say }) : t("pairAt", { step: step + 1, say }));
 
 // The difference as a sentence. Python brings it in English; in another language it is made anew from what it says as data.
 function differenceText(trace, { say, kind, node, column, expected, got, edge }, t) {

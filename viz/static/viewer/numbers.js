@@ -56,4 +56,6 @@ export function full(value) {
     (facts.length ? ` (${facts.join(", ")})` : "");
 }
 
+// So many values, in words.
+export const counted = (n, t) => t(n === 1 ? "value" : "values", { n });
 export const bytesText = (n) => (n < 10_000 ? `${n} B` : n < 1e7 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);

@@ -3,7 +3,7 @@
 
 import { h, s } from "../dom.js";
 import { nodeName } from "../formulas.js";
-import { bytesText } from "../numbers.js";
+import { bytesText, counted } from "../numbers.js";
 
 export const hasBuffers = (trace) => trace.nodes.some((node) => node.memory);
 
@@ -42,7 +42,7 @@ export function buffersPicture({ trace, t, move }) {
       fits && s("text", { x: (x(one.from) + x(one.until)) / 2, y: y(one.at) + high / 2 + 5 }, name)) };
   });
   const cursor = s("path", { class: "mg-cursor" }), bottom = PLOT_TOP + PLOT_GAP + tall + 4;
-  const plot = s("svg", { class: "mg-buffers", viewBox: `0 0 ${ACROSS} ${bottom}`, role: "img", "aria-label": t("buffersPlot", { n: placed.length, pieces: new Set(placed.map((one) => one.at)).size, bytes: bytesText(size) }) },
+  const plot = s("svg", { class: "mg-buffers", viewBox: `0 0 ${ACROSS} ${bottom}`, role: "img", "aria-label": t("buffersPlot", { values: counted(placed.length, t), pieces: new Set(placed.map((one) => one.at)).size, bytes: bytesText(size) }) },
     s("path", { d: `${stairs(alive)}L${ACROSS} ${PLOT_TOP - 4}L0 ${PLOT_TOP - 4}Z`, class: "mg-bytes" }), s("path", { d: stairs(kept), class: "mg-withoutreuse" }),
     s("rect", { x: 0, y: PLOT_TOP + PLOT_GAP, width: ACROSS, height: tall, class: "mg-arena" }), boxes.map(({ box }) => box), cursor);
   plot.addEventListener("click", (event) => {
@@ -62,7 +62,7 @@ export function buffersPicture({ trace, t, move }) {
     update(k, step) {
       cursor.setAttribute("d", `M${x(k + 0.5)} 0V${bottom}`);
       for (const { one, box } of boxes) box.classList.toggle("mg-held", one.from <= k && k < one.until);
-      const parts = [t("buffersNow", { bytes: bytesText(alive[k]), n: all.filter((one) => one.from <= k && k < one.until).length, peak: bytesText(peak), at })];
+      const parts = [t("buffersNow", { bytes: bytesText(alive[k]), values: counted(all.filter((one) => one.from <= k && k < one.until).length, t), peak: bytesText(peak), at })];
       const made = placed.find((one) => one.from === k && one.node.id === step?.node);
       const before = made && placed.filter((one) => one.from < k && one.at < made.at + made.bytes && made.at < one.at + one.bytes).at(-1);
       if (before) parts.push(t("buffersReuse", { node: nodeName(made.node), before: nodeName(before.node) }));

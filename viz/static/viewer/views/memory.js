@@ -3,7 +3,7 @@
 import { h, s } from "../dom.js";
 import { keeps } from "../fold.js";
 import { nodeName } from "../formulas.js";
-import { bytesText } from "../numbers.js";
+import { bytesText, counted } from "../numbers.js";
 import { buffersPicture, hasBuffers } from "./buffers.js";
 
 const MOST_LANES = 24; // lanes on view, the largest first
@@ -96,7 +96,7 @@ export const memoryView = {
       update(k, step) {
         cursor.setAttribute("d", `M${k} 0V${tall}`);
         const alive = lanes.filter((lane) => lane.spans.some(([from, until]) => from <= k && k < until)), read = lanes.filter((lane) => lane.reads.includes(k));
-        const parts = [t("memoryNow", { bytes: bytesText(held[k]), n: alive.length, peak: bytesText(peak), at })];
+        const parts = [t("memoryNow", { bytes: bytesText(held[k]), values: counted(alive.length, t), peak: bytesText(peak), at })];
         if (read.length) parts.push(t("memoryRead", { names: read.map((lane) => nodeName(lane.node)).join(", ") }));
         if (step?.keep?.length) parts.push(t("memoryAgain", { names: step.keep.join(", ") }));
         if (step?.free?.length) parts.push(t(step.phase === "free" ? "memoryGone" : "memoryFree", { names: step.free.join(", ") }));
