@@ -80,7 +80,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):  # noqa: 
         assert set(hollow) == freed
     assert again == 3 and [k for k, s in enumerate(trace["steps"], 1) if "drops" in s] == [len(trace["steps"])]
     to(viewer, len(trace["steps"]) - 1)
-    assert lens.get_by_role("status").inner_text().startswith("Kept for the reverse pass: 8 B in 1 values"), (
+    assert lens.get_by_role("status").inner_text().startswith("Kept for the reverse pass: 8 B in 1 value ("), (
         "v1 keeps what the checkpoint holds"
     )
 
