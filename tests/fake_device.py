@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +49,52 @@ uploaded: list[tuple[int, ...]] = []
 """The shape of everything that travelled from the host to the device."""
 
 
+class Tape:
+    """What a stream under capture records: calls without arguments that compute into memory that exists. While one is `Tape.current`,
+    nothing is computed (results hold NaN where they can), and whoever waits for the device, or sends it data, is refused, as CUDA does.
+    """
+
+    current: ClassVar[Tape | None] = None
+
+    def __init__(self) -> None:
+        self.steps: list[Callable[[], None]] = []
+        self.broken = False  # something was refused: no graph comes of this recording
+
+    def result(self, compute: Callable[[], Any], found: Any) -> None:
+        """A computation whose result has memory of its own."""
+        memories = [f._memory if isinstance(f, FakeArray) and f.size else None for f in (found if isinstance(found, tuple) else (found,))]
+        for memory in memories:
+            if memory is not None and memory.dtype.kind in "fc":
+                memory[...] = np.nan
+
+        def step() -> None:
+            results = compute()
+            for memory, values in zip(memories, results if isinstance(results, tuple) else (results,), strict=True):
+                if memory is not None:
+                    memory[...] = values
+
+        self.steps.append(step)
+
+    def replay(self) -> None:
+        """Compute all again."""
+        for step in self.steps:
+            step()
+
+
+def _refuse_in_capture(what: str) -> None:
+    if Tape.current is not None:
+        Tape.current.broken = True
+        raise RuntimeError(f"cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing ({what})")
+
+
+def _write(change: Callable[[], None]) -> None:
+    """Change memory: now, or when the graph that is being captured is launched."""
+    if Tape.current is None:
+        change()
+    else:
+        Tape.current.steps.append(change)
+
+
 class Device(SimpleNamespace):
     """What CuPy's arrays have as `.device`."""
 
@@ -70,7 +117,15 @@ class FakeArray:
 
     def get(self) -> np.ndarray:
         """A copy in the host's memory: the one way out."""
+        _refuse_in_capture("get")
         return self._memory.copy()
+
+    def set(self, array: np.ndarray) -> None:
+        """Take over the values of an array of the host, of the same shape and dtype."""
+        _refuse_in_capture("set")
+        assert type(array) is np.ndarray and (array.shape, array.dtype) == (self.shape, self.dtype)
+        uploaded.append(array.shape)
+        self._memory[...] = array
 
     shape = property(lambda self: self._memory.shape)
     dtype = property(lambda self: self._memory.dtype)
@@ -85,26 +140,36 @@ class FakeArray:
     device = property(lambda self: Device(id=0))
     data = property(lambda self: SimpleNamespace(ptr=self._memory.ctypes.data))
     T = property(lambda self: self.transpose())
-    real = property(lambda self: _made(self._memory.real, self), lambda self, value: setattr(self._memory, "real", _operand(value)))
-    imag = property(lambda self: _made(self._memory.imag, self), lambda self, value: setattr(self._memory, "imag", _operand(value)))
+    real = property(lambda self: _made(lambda: self._memory.real, self), lambda self, value: self._set_part("real", _operand(value)))
+    imag = property(lambda self: _made(lambda: self._memory.imag, self), lambda self, value: self._set_part("imag", _operand(value)))
 
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:
             raise AttributeError(f"the fake device's arrays have no {name!r} (add it to METHODS if CuPy's have)")
         method = getattr(self._memory, name)
-        return lambda *args, **kwargs: _made(method(*map(_parameter, args), **{k: _parameter(v) for k, v in kwargs.items()}), self)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            own, named = [*map(_parameter, args)], {k: _parameter(v) for k, v in kwargs.items()}
+            return _made(lambda: method(*own, **named), self)
+
+        return call
+
+    def _set_part(self, name: str, values: Any) -> None:
+        _write(lambda: setattr(self._memory, name, values))
 
     def diagonal(self, *args: int) -> FakeArray:
         """CuPy's may be written to, NumPy's only read."""
         memory = self._memory.diagonal(*args)
         memory.flags.writeable = self._memory.flags.writeable
-        return _made(memory, self)
+        return _made(lambda: memory, self)
 
     def __getitem__(self, index: Any) -> FakeArray:
-        return _made(self._memory[_index(index)], self)
+        own = _index(index)
+        return _made(lambda: self._memory[own], self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._memory[_index(index)] = _operand(value)
+        own, values = _index(index), _operand(value)
+        _write(lambda: self._memory.__setitem__(own, values))
 
     def __len__(self) -> int:
         return len(self._memory)
@@ -125,6 +190,7 @@ class FakeArray:
         return float(self._to_host("float"))
 
     def _to_host(self, why: str) -> Any:
+        _refuse_in_capture(why)
         synchronised.append(why)
         return self._memory
 
@@ -134,12 +200,20 @@ class FakeArray:
     __hash__ = None  # type: ignore[assignment]  # as arrays are
 
 
-def _made(result: Any, source: FakeArray | None = None) -> Any:
-    """A result on the device. It has a base if it looks into the source's memory."""
+def _made(compute: Callable[[], Any], source: FakeArray | None = None) -> Any:
+    """What `compute()` gives, on the device. It has a base if it looks into the source's memory."""
+    result = compute()
+    found = _on_device(result, source)
+    if Tape.current is not None and not (isinstance(found, FakeArray) and found.base is not None):
+        Tape.current.result(compute, found)
+    return found
+
+
+def _on_device(result: Any, source: FakeArray | None) -> Any:
     if isinstance(result, np.generic):
         result = np.asarray(result)
     if isinstance(result, tuple):
-        return tuple(_made(r, source) for r in result)
+        return tuple(_on_device(r, source) for r in result)
     if not isinstance(result, np.ndarray):
         return result
     shares = source is not None and result.size > 0 and np.may_share_memory(result, source._memory)
@@ -184,18 +258,24 @@ def _binary(function: Any) -> Any:
     def forward(self: FakeArray, other: Any) -> Any:
         if getattr(type(other), "__array_ufunc__", 0) is None and not isinstance(other, FakeArray):
             return NotImplemented
-        return _made(function(self._memory, _operand(other)))
+        own = _operand(other)
+        return _made(lambda: function(self._memory, own))
 
     return forward
 
 
 def _reflected(function: Any) -> Any:
-    return lambda self, other: _made(function(_operand(other), self._memory))
+    def forward(self: FakeArray, other: Any) -> Any:
+        own = _operand(other)
+        return _made(lambda: function(own, self._memory))
+
+    return forward
 
 
 def _in_place(function: Any) -> Any:
     def forward(self: FakeArray, other: Any) -> FakeArray:
-        function(self._memory, _operand(other), out=self._memory, casting="same_kind")
+        own = _operand(other)
+        _write(lambda: function(self._memory, own, out=self._memory, casting="same_kind"))
         return self
 
     return forward
@@ -211,7 +291,7 @@ for _name, _ufunc in _UFUNCS.items():
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(FakeArray, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
 for _name in ("neg", "abs", "invert", "pos"):
-    setattr(FakeArray, f"__{_name}__", (lambda f: lambda self: _made(f(self._memory)))(getattr(operator, f"__{_name}__")))
+    setattr(FakeArray, f"__{_name}__", (lambda f: lambda self: _made(lambda: f(self._memory)))(getattr(operator, f"__{_name}__")))
 
 
 class _Function:
@@ -222,18 +302,22 @@ class _Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         source = next((a for a in args if isinstance(a, FakeArray)), None)
-        unpacked = [_sequence(a) for a in args]
-        result = self._function(*unpacked, **{k: _argument(v) for k, v in kwargs.items()})
-        return _made(result, source)
+        unpacked, named = [_sequence(a) for a in args], {k: _argument(v) for k, v in kwargs.items()}
+        if kwargs.get("out") is not None:
+            _write(lambda: self._function(*unpacked, **named))
+            return kwargs["out"]
+        return _made(lambda: self._function(*unpacked, **named), source)
 
     def reduce(self, array: Any, **kwargs: Any) -> Any:
         """As NumPy's `ufunc.reduce`, with a 0-d array where NumPy has a number."""
-        return _made(self._function.reduce(_operand(array), **kwargs))
+        own = _operand(array)
+        return _made(lambda: self._function.reduce(own, **kwargs))
 
     def at(self, target: Any, index: Any, values: Any) -> None:
         """As NumPy's `ufunc.at`."""
         own = tuple(p._memory if isinstance(p, FakeArray) else p for p in (index if isinstance(index, tuple) else (index,)))
-        self._function.at(_operand(target), own, _operand(values))
+        given = _operand(target), own, _operand(values)
+        _write(lambda: self._function.at(*given))
 
 
 def _sequence(value: Any) -> Any:
@@ -246,10 +330,11 @@ def _sequence(value: Any) -> Any:
 def _asarray(value: Any, dtype: Any = None) -> FakeArray:
     """Onto the device: the one way in."""
     if not isinstance(value, FakeArray):
+        _refuse_in_capture("asarray")
         uploaded.append(np.shape(value))
     elif dtype in (None, value.dtype):
         return value
-    return FakeArray(np.array(getattr(value, "_memory", value), dtype=dtype))
+    return _made(lambda: np.array(getattr(value, "_memory", value), dtype=dtype))
 
 
 class FakeGenerator:
@@ -288,7 +373,7 @@ class FakeLibrary:
     def __getattr__(self, name: str) -> Any:
         if name not in NAMES:
             raise AttributeError(f"module 'cupy' has no attribute {name!r} (or nobody looked: see NAMES)")
-        return {"asarray": _asarray, "array": lambda value, **options: FakeArray(np.array(value._memory, **options))}.get(
+        return {"asarray": _asarray, "array": lambda value, **options: _made(lambda: np.array(value._memory, **options))}.get(
             name
         ) or _Function(getattr(np, name))
 

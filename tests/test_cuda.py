@@ -381,11 +381,12 @@ def test_every_name_is_in_cupy():
     assert missing == []
     for owner, names in (
         (cupy.random.Generator, "random standard_normal integers"),
-        (cupy.cuda.MemoryPool, "used_bytes total_bytes free_all_blocks"),
-        (cupy.cuda.Stream, "synchronize done wait_event record __enter__ __exit__"),
+        (cupy.cuda.MemoryPool, "used_bytes total_bytes free_all_blocks malloc"),
+        (cupy.cuda.Stream, "synchronize done wait_event record begin_capture end_capture is_capturing __enter__ __exit__"),
+        (cupy.cuda.Graph, "launch"),
         (cupy.cuda.Event, "record synchronize done"),
         (cupy.cuda.Device, "use synchronize __enter__ __exit__"),
-        (cupy.ndarray, "__dlpack__ __dlpack_device__ device get"),
+        (cupy.ndarray, "__dlpack__ __dlpack_device__ device get set"),
         (cupy, "from_dlpack full"),
     ):
         assert [name for name in names.split() if not hasattr(owner, name)] == []

@@ -2,7 +2,7 @@
 
 Read in this order: `instructions` (the data), `payload` and `record` (how a program comes from a function), `passes` (how it is made
 smaller), `memory` and `run` (how it is run without waste), `compiled` and `world` (a training step that is replayed only where that is
-right), `files`, `as_trace`.
+right), `fused` and `capture` (kernels and graphs for CUDA devices), `files`, `as_trace`.
 """
 
 from .compiled import Compiled, EagerWarning, compile

@@ -1,56 +1,181 @@
-"""A program as a CUDA graph: one recording of all kernel launches, replayed by the GPU without Python in between.
+"""A program as a CUDA graph: all kernel launches of a run recorded once, and started by one call from then on, without Python in between.
 
-Not measured: this was written against CuPy's documented interface and has not been run on a device. A CUDA graph repeats the same kernels
-on the same addresses, so inputs are copied into fixed arrays first, and results are copied out. What synchronises with the host cannot be
-captured (the driver says so): operations that read values back, among them indices from data, and random draws, which NumPy makes.
-Source: CuPy's documentation of `cupy.cuda.Stream.begin_capture` and `cupy.cuda.Graph.launch`.
+A graph repeats the same kernels on the same addresses. So before each launch inputs are copied into fixed arrays, and the Python numbers
+that each run reads anew (an optimiser's rate, Adam's corrections) into one array of the device, all in one copy: nothing that may change
+is frozen. What the program writes (parameters, states) the graph writes in place; where one of them has moved to other memory (`p.data =
+…`, a loaded state), the graph is recorded anew. Results and gradients are copied out: nothing that a caller holds is overwritten.
+
+What asks the device for values cannot be in a graph: shapes that depend on values, moves between devices. Random draws are refused too.
+
+Not measured: written against CuPy's documented interface, and run on a stand-in only, which records and replays as documented.
+Source: CuPy's documentation of `cupy.cuda.Stream.begin_capture` and `cupy.cuda.Graph.launch`; memory of its own for each graph, which
+others neither get nor free, as PyTorch's CUDA graphs have it.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from .. import backend
-from ..errors import DeviceError, ProgramError
+from ..errors import ProgramError
 from ..ops.chance import RANDOM
-from .instructions import Program
+from ..ops.elementwise import cast
+from .fused import Fused, cuda_device
+from .instructions import Instruction, Operand, Program, Type
+from .lower import DATA_SHAPED
 from .run import Replayer, fresh, interpret
 
+AT_MOST = 8
+"""Times that a graph is recorded anew because memory has moved; who moves it in each call is better off without a graph."""
 
-class CapturedProgram:
-    """Calls like the program it was made of. Inputs must be on the device of the graph."""
+
+class CaptureError(ProgramError):
+    """A program cannot be a CUDA graph, and why. Nothing has been computed or written."""
+
+
+class DeviceNumber:
+    """A Python number that each run reads anew (`source`, a NumberPlace), as a number in the device's memory: `array`, of shape ()."""
+
+    always = True
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.name, self.owner, self.update, self.write = source, source.name, source.owner, source.update, source.write
+        self.array: Any = None
+
+
+class CapturedProgram(Replayer):
+    """Calls like the program that it was made of. Inputs must be on the device of the graph."""
 
     def __init__(self, program: Program) -> None:
-        """Raises DeviceError unless all values are on one CUDA device, ProgramError if the program draws random numbers."""
-        devices = {program.types[n].device for n in range(len(program.types))}
-        if len(devices) != 1 or not next(iter(devices)).startswith("cuda"):
-            raise DeviceError(
-                f"capture: a CUDA graph needs all values on one CUDA device; this program's are on {', '.join(sorted(devices))}."
-            )
-        drawn = [i.primitive.name for i in program.instructions if i.primitive.name in RANDOM]
-        if drawn:
-            raise ProgramError(f"capture: {drawn[0]} draws on the host, which a CUDA graph cannot do again. Pass the numbers as an input.")
+        """Raises DeviceError unless all values are on one CUDA device, CaptureError (a ProgramError) for what no graph can do again."""
+        self.device = cuda_device(program, "capture")
+        problem = obstacle(program)
+        if problem is not None:
+            raise CaptureError(f"capture: {problem}.")
         backend.need_cuda("capture")
-        self.program, self.checks = program, Replayer(program)
-        self.inputs: list[Any] | None = None
-        self.values: dict[int, Any] = {}
+        self.own = numbers_on_device(program, self.device)
+        super().__init__(self.own)
+        self.copied, self.copied_updates = [True] * len(program.outputs), set()  # of results; updates are written by the graph
         self.graph: Any = None
+        self.inputs: list[Any] = []  # what the graph reads and writes: inputs and numbers that are copied in, captured arrays, results
+        self.vector: Any = None
+        self.arrays: list[Any] = []
+        self.values: dict[int, Any] = {}
+        self.done: Any = None  # an event: the latest launch has ended, and its results are copied out
+        self.recordings = 0
+        self.lock = threading.Lock()
 
-    def __call__(self, *inputs: Any) -> Any:
-        """Run on new inputs of the same shapes and dtypes; the first call records the graph."""
-        tensors = self.checks.leaves(inputs)
-        payloads = [self.checks.payload(i, tensor) for i, tensor in enumerate(tensors)]
+    def checked(self, tensors: Sequence[Any]) -> tuple[list[Any], Any]:
+        """As for every program; and there is a graph afterwards for the memory that the program's places have now."""
+        payloads, _ = super().checked(tensors)
+        for number, payload in zip(self.own.inputs, payloads, strict=True):
+            if backend.device_of(payload) != self.device:
+                where = backend.device_of(payload)
+                raise ProgramError(f"{self.own.name}: {self.own.name_of(number)} is on {where}, and the graph on {self.device}.")
+        arrays = [place.array for _, place in self.places]
+        with self.lock:
+            if self.graph is None or any(a is not b for a, b in zip(arrays, self.arrays, strict=True)):
+                if self.recordings > AT_MOST:
+                    raise CaptureError(
+                        "capture: parameters, states or gradients are in other memory in each call. Overwrite them in place."
+                    )
+                self._capture(payloads, arrays)
+        return payloads, None
+
+    def run(self, tensors: Sequence[Any], payloads: list[Any], where: Any) -> Any:
+        """One launch, on the current stream, on what `checked` found in order."""
+        for update in self.updates:
+            update.count()
+        with self.lock, backend.on_device(self.device):
+            stream = backend.load_cupy().cuda.get_current_stream()
+            stream.wait_event(self.done)  # the last launch may be running on another stream, and the copies out of its memory
+            for fixed, given in zip(self.inputs, payloads, strict=True):
+                fixed[...] = given
+            if self.numbers:
+                self.vector.set(backend.host.asarray([float(place.source.array) for _, place in self.numbers]))
+            self.graph.launch()
+            results = self.results(self.values, tensors)
+            self.done = stream.record()
+        return results
+
+    def _capture(self, payloads: list[Any], arrays: list[Any]) -> None:
+        """Record the graph, in memory of its own. Nothing is written but that memory. Raises CaptureError where CUDA or CuPy refuse."""
         cupy = backend.load_cupy()
-        if self.inputs is None:
-            self.inputs = [fresh(p) for p in payloads]
-            interpret(self.program, self.inputs)  # once without capture: kernels are compiled, libraries set up, memory pooled
-            stream = cupy.cuda.Stream(non_blocking=True)
-            with stream:
+        with backend.on_device(self.device):
+            now, stream, pool = cupy.cuda.get_current_stream(), cupy.cuda.Stream(non_blocking=True), cupy.cuda.MemoryPool()
+            with stream, cupy.cuda.using_allocator(pool.malloc):
+                stream.wait_event(now.record())
+                inputs, vector = [fresh(p) for p in payloads], cupy.ones(len(self.numbers))
+                for k, (_, place) in enumerate(self.numbers):
+                    place.array = vector[k, ...]
+                interpret(self.own, inputs)  # once without capture: kernels are compiled, libraries and tables made, memory pooled
                 stream.begin_capture()
-                self.values = interpret(self.program, self.inputs)
-                self.graph = stream.end_capture()
+                try:
+                    values = self._in_place(interpret(self.own, inputs), [*inputs, *arrays, *self.own.constants.values()])
+                    graph = stream.end_capture()
+                except Exception as error:
+                    with suppress(Exception):  # to end a recording that was refused is itself an error
+                        if stream.is_capturing():
+                            stream.end_capture()
+                    reason = f"{type(error).__name__}: {error}".rstrip(".")
+                    raise CaptureError(f"capture: {reason}. A graph cannot hold what waits for the device or moves data.") from error
             stream.synchronize()
-        for fixed, given in zip(self.inputs, payloads, strict=True):
-            fixed[...] = given
-        self.graph.launch()
-        return self.checks.results({n: fresh(value) for n, value in self.values.items()}, tensors)
+            self.done = now.record()
+        self.inputs, self.vector, self.arrays, self.values, self.graph = inputs, vector, arrays, values, graph
+        self.pool, self.stream = pool, stream  # whose memory the graph writes: kept as long as the graph
+        self.recordings += 1
+
+    def _in_place(self, values: dict[int, Any], given: list[Any]) -> dict[int, Any]:
+        """A part of the graph: what lives on, out of all memory that is about to be overwritten, and then the updates."""
+        known = {id(array) for array in given}
+        kept = {n: a if backend.owns_fresh_memory(a) and id(a) not in known else fresh(a) for n, a in values.items()}
+        for number, value in self.own.updates.items():
+            if number in self.own.captured:
+                self.own.captured[number].array[...] = kept[value]
+        return kept
+
+    def _write(self, place: Any, array: Any) -> None:
+        """The graph has written it."""
+        place.written()
+
+
+def obstacle(program: Program) -> str | None:
+    """Why a program cannot be a CUDA graph, in words, as far as it can be told without recording one."""
+    for instruction in program.instructions:
+        name, refs = instruction.primitive.name, instruction.reads()
+        if name in RANDOM:
+            return f"{name} draws random numbers, and that a graph draws new ones each time was never tried. Pass the numbers as an input"
+        masks = name == "getitem" and any(program.types[n].dtype.kind == "b" for n in refs[1:])
+        if masks or (name in DATA_SHAPED and name != "getitem"):
+            return f"the shape of what {name} gives depends on values, so the device must be asked for them"
+        if name == "move":
+            return "move copies data between devices"
+    return None
+
+
+def numbers_on_device(program: Program, device: str) -> Program:
+    """The program with its Python numbers in the device's memory, as float64. An array of another dtype meets each in its own dtype, as it
+    would meet a Python number: a cast comes before. Fused kernels cast by themselves."""
+    types, instructions = list(program.types), []
+    casts: dict[Any, int] = {}
+    for i in program.instructions:
+        operands: list[Operand] = list(i.operands)
+        for position, o in enumerate(operands):
+            if type(o) is not int or not types[o].number or isinstance(i.primitive, Fused):
+                continue
+            met = next((types[n].dtype for n in i.reads() if not types[n].number), types[i.outputs[0]].dtype)
+            dtype = {"complex64": backend.float32, "complex128": backend.float64}.get(met.name, met)
+            if (o, dtype) not in casts:
+                casts[o, dtype] = len(types)
+                types.append(Type((), dtype, device))
+                instructions.append(Instruction(cast, (o,), {"dtype": dtype}, (casts[o, dtype],), i.phase))
+            operands[position] = casts[o, dtype]
+        instructions.append(Instruction(i.primitive, tuple(operands), i.params, i.outputs, i.phase))
+    captured = {n: DeviceNumber(place) if types[n].number else place for n, place in program.captured.items()}
+    return Program(
+        program.inputs, program.constants, instructions, program.outputs, types, program.names, captured=captured, updates=program.updates,
+        gradients=program.gradients, decisions=program.decisions, signature=program.signature, name=program.name,
+    )  # fmt: skip

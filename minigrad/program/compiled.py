@@ -31,9 +31,10 @@ from typing import Any
 from .. import autograd, backend, functions, observe
 from ..backend import is_immutable
 from ..engine.modes import state
-from ..errors import ProgramError
+from ..errors import DeviceError, ProgramError
 from ..nodes import Leaf
 from ..tensor import Tensor, wrap
+from .capture import CapturedProgram, CaptureError
 from .instructions import Program
 from .passes import _hashable, simplified
 from .payload import Recorded
@@ -52,29 +53,31 @@ class EagerWarning(UserWarning):
     """A compiled function runs as itself, and why."""
 
 
-def compile(function: Any = None, *, limit: int = LIMIT) -> Any:
+def compile(function: Any = None, *, limit: int = LIMIT, capture: bool = False, fuse: bool = False) -> Any:
     """`function` as a `Compiled` one. Also usable as a decorator, with or without arguments, and on methods.
 
     limit: the number of programs kept, one for each kind of arguments (shapes, dtypes, plain values) and each state of what the function
-    finds outside. Raises TypeError for what cannot be called.
+    finds outside. On a CUDA device `capture` makes each program one CUDA graph (capture.py) and `fuse` its element-wise chains one kernel
+    each (fused.py); neither has been measured. What cannot be a graph, or is not on such a device, is replayed as it is, and `.reason`
+    says why. Raises TypeError for what cannot be called.
     """
     if function is None:
-        return functools.partial(compile, limit=limit)
+        return functools.partial(compile, limit=limit, capture=capture, fuse=fuse)
     if not callable(function):
         raise TypeError(f"compile takes a function (or a module), got {type(function).__name__}.")
-    return Compiled(function, limit)
+    return Compiled(function, limit, capture, fuse)
 
 
 class Compiled:
     """Calls like the function that it was made of.
 
-    reason: why the latest call was not a replay (None: it was one); programs: those recorded and kept; statistics: how many calls were
-    "eager", "recorded" and "replayed".
+    reason: why the latest call was not a replay, or not the replay that was asked for (None: it was); programs: those recorded and kept;
+    statistics: how many calls were "eager", "recorded" and "replayed".
     """
 
-    def __init__(self, function: Callable[..., Any], limit: int = LIMIT) -> None:
+    def __init__(self, function: Callable[..., Any], limit: int = LIMIT, capture: bool = False, fuse: bool = False) -> None:
         functools.update_wrapper(self, function)
-        self.function, self.limit = function, limit
+        self.function, self.limit, self.capture, self.fuse = function, limit, capture, fuse
         self.reason: str | None = None
         self.statistics = {"eager": 0, "recorded": 0, "replayed": 0}
         self.given_up: str | None = None
@@ -115,7 +118,9 @@ class Compiled:
             except ProgramError as error:  # a captured tensor has another dtype, a state was replaced
                 variants.remove(variant)
                 return self._another(arguments, variants, str(error))
-            self.reason = None
+            self.reason = variant.plain
+            if self.reason is not None:
+                self._warn(self.reason, stacklevel=3)
             self.statistics["replayed"] += 1
             variant.replays += 1
             return variant.replay(arguments.tensors, *ready)
@@ -127,10 +132,15 @@ class Compiled:
         """The function itself."""
         self.reason = reason
         self.statistics["eager"] += 1
-        if warn and reason not in self._warned:
-            self._warned.add(reason)
-            warnings.warn(f"compiled {_name_of(self.function)} runs as itself: {reason}.", EagerWarning, stacklevel=3)
+        if warn:
+            self._warn(f"runs as itself: {reason}", stacklevel=4)
         return self.function(*args, **kwargs)
+
+    def _warn(self, what: str, stacklevel: int) -> None:
+        """Say once what the function does."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(f"compiled {_name_of(self.function)} {what}.", EagerWarning, stacklevel=stacklevel)
 
     def _another(self, arguments: Arguments, variants: list[Variant], difference: str | None) -> Any:
         """No program fits: begin another one with an ordinary run."""
@@ -146,7 +156,7 @@ class Compiled:
                 self._variants.clear()
                 return self._eager(self.given_up, arguments.args, arguments.kwargs)
             self._variants[key].remove(oldest)
-        variants.append(Variant(self.function, arguments))
+        variants.append(Variant(self.function, arguments, self.capture, self.fuse))
         reason = "this is the first call of its kind" + (f" ({difference})" if difference else "")
         result = self._eager(reason, arguments.args, arguments.kwargs, warn=False)
         variants[-1].look()
@@ -220,13 +230,15 @@ class Arguments:
 class Variant:
     """A program in the making, for one kind of arguments and one state of the world."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Arguments) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], arguments: Arguments, capture: bool = False, fuse: bool = False) -> None:
+        self.function, self.capture, self.fuse = function, capture, fuse
         self.roots = [("it", function), *arguments.roots]
         self.world = World(self.roots)
         self.program: Program | None = None
         self.problem: str | None = None
         self.changes: str | None = None  # what each call changes in Python
+        self.plain: str | None = None  # why it is replayed without the graph or the kernels that were asked for
+        self.runner: Replayer | None = None
         self.ready = False
         self.replays = 0
 
@@ -290,14 +302,33 @@ class Variant:
         """Check the inputs and what is captured; raises ProgramError where it does not fit. Nothing has happened yet."""
         program = self.program
         assert program is not None
-        if program.replayer is None:
-            program.replayer = Replayer(program)
-        return program.replayer.checked(tensors)
+        if self.runner is None:
+            try:
+                self.runner = self._special(program) if self.capture or self.fuse else None
+            except (CaptureError, DeviceError) as error:
+                self._without(error)
+        if self.runner is None:
+            self.runner = program.replayer = Replayer(program)
+        try:
+            return self.runner.checked(tensors)
+        except CaptureError as error:
+            self._without(error)
+            self.runner = program.replayer = Replayer(program)
+            return self.runner.checked(tensors)
+
+    def _special(self, program: Program) -> Replayer:
+        """What replays it as a graph, or with chains as one kernel each."""
+        if self.fuse:
+            program = self.kept = program.fused()
+        return CapturedProgram(program) if self.capture else Replayer(program)
+
+    def _without(self, error: Exception) -> None:
+        self.plain = f"is replayed as it is, without a {'graph' if self.capture else 'fused kernel'}: {error}".rstrip(".")
 
     def replay(self, tensors: list[Tensor], payloads: Any, layout: Any) -> Any:
         """Run the program on what `prepare` found in order."""
-        assert self.program is not None
-        return self.program.replayer.run(tensors, payloads, layout)
+        assert self.runner is not None
+        return self.runner.run(tensors, payloads, layout)
 
 
 class _Memory:

@@ -23,6 +23,9 @@ FORMAT = "minigrad.program/1"
 
 def save(program: Program, path: Any) -> None:
     """Write `path`.json and `path`.npz. Captured values are saved as they are now. Raises ProgramError for parameters that are no data."""
+    strange = next((i.primitive.name for i in program.instructions if registry.get(i.primitive.name) is not i.primitive), None)
+    if strange is not None:
+        raise ProgramError(f"save: {strange} is no operation that a file can name. Save the program as it was before fused().")
     arrays = _Arrays()
     phases = list(dict.fromkeys(i.phase for i in program.instructions))
     kinds = list(dict.fromkeys(program.types))

@@ -252,11 +252,20 @@ class Program:
             self.replayer = Replayer(self)
         return self.replayer(*inputs)
 
-    def capture(self) -> Any:
-        """This program as a CUDA graph (see capture.py): a callable. Raises DeviceError where its values are not on a CUDA device."""
+    def capture(self, fuse: bool = False) -> Any:
+        """This program as a CUDA graph (see capture.py): a callable. fuse: its element-wise chains as one kernel each.
+
+        Raises DeviceError where its values are not on a CUDA device, ProgramError for what a graph cannot do again (random draws, say).
+        """
         from .capture import CapturedProgram
 
-        return CapturedProgram(self)
+        return CapturedProgram(self.fused() if fuse else self)
+
+    def fused(self) -> Program:
+        """This program with its element-wise chains as one kernel each (see fused.py). DeviceError where it is not on a CUDA device."""
+        from .fused import fused
+
+        return fused(self)
 
     def save(self, path: Any) -> None:
         """Write `path`.json and `path`.npz; `minigrad.program.load(path)` reads them."""
@@ -271,7 +280,13 @@ class Program:
         return as_trace(self, *inputs)
 
     def source(self) -> str:
-        """The Python text that replays run (after a first run: it depends on how the inputs lie in memory)."""
+        """The Python text that replays run (after a first run: it depends on how the inputs lie in memory); of a fused program its
+        kernels in C."""
+        from .fused import kernels
+
+        made = kernels(self)
+        if made:
+            return "\n".join(kernel.text for kernel in made)
         return "\n".join(self._ran().latest().parts)
 
     def memory(self) -> dict[str, int]:

@@ -152,7 +152,7 @@ def renumbered(
 
 def _hashable(value: Any) -> Any:
     """A parameter or constant as something that can be compared exactly: numbers by type and bits, arrays by bytes and layout."""
-    if hasattr(value, "tobytes"):
+    if hasattr(value, "strides"):  # an array, of whatever library
         return ("array", str(value.dtype), value.shape, value.strides, type(value), bytes(backend.to_numpy(value).tobytes()))
     if isinstance(value, tuple | list):
         return (type(value), tuple(_hashable(v) for v in value))

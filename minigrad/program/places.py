@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..backend import Array
 from ..errors import ProgramError
-from ..tensor import Tensor, overwrite_payload
+from ..tensor import Tensor, memory_version, overwrite_payload
 
 if TYPE_CHECKING:
     from ..optim.optimizer import Optimizer
@@ -26,6 +26,8 @@ class Place(Protocol):
     def array(self) -> Array: ...
 
     def write(self, values: Array) -> None: ...
+
+    def written(self) -> None: ...
 
 
 class TensorPlace:
@@ -49,6 +51,10 @@ class TensorPlace:
     def write(self, values: Array) -> None:
         """Overwrite the tensor's memory and count it."""
         overwrite_payload(self.tensor, values)
+
+    def written(self) -> None:
+        """Count that somebody else (a CUDA graph) has overwritten it."""
+        memory_version(self.tensor).count += 1
 
 
 class GradientPlace:
@@ -75,6 +81,11 @@ class GradientPlace:
         """Overwrite the gradient's memory, as a backward pass that adds to it does."""
         assert self.leaf._grad is not None
         overwrite_payload(self.leaf._grad, values)
+
+    def written(self) -> None:
+        """Count that somebody else has overwritten it."""
+        assert self.leaf._grad is not None
+        memory_version(self.leaf._grad).count += 1
 
 
 class StatePlace:
@@ -105,6 +116,9 @@ class StatePlace:
     def write(self, values: Array) -> None:
         """Overwrite it."""
         self.state[self.name][...] = values
+
+    def written(self) -> None:
+        """Nobody counts."""
 
 
 class UpdateNumbers:
@@ -140,3 +154,6 @@ class NumberPlace:
     def write(self, values: Any) -> None:
         """Numbers are not written by programs."""
         raise ProgramError(f"{self.name} is a Python number, which a program only reads.")
+
+    def written(self) -> None:
+        """Nobody writes it."""

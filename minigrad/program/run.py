@@ -175,7 +175,7 @@ class Replayer:
         gradients = [(number, None if value is None else fresh(values[value])) for number, value in program.gradients.items()]
         for number, array in new:
             if number in program.captured:
-                program.captured[number].write(array)
+                self._write(program.captured[number], array)
             else:
                 from ..tensor import overwrite_payload
 
@@ -186,6 +186,10 @@ class Replayer:
             return results[0] if len(results) == 1 else tuple(results)
         template = program.signature[1]
         return results[0] if template == ["leaf", 0] else rebuild(template, results)
+
+    def _write(self, place: Any, array: Any) -> None:
+        """Put an update where it belongs."""
+        place.write(array)
 
     # -------------------------------------------------------------------------------------------------------------------- inputs
 
