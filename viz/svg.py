@@ -6,12 +6,10 @@ same colours, read from the stepper's stylesheet. In light and dark surroundings
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import escape
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minigrad.trace.replay import state_at
@@ -19,12 +17,13 @@ from minigrad.trace.schema import LEVELS
 from viz import scale
 from viz.bundle import stylesheet
 from viz.grouping import grouped
+from viz.labels import Label, labels_of
 from viz.layout import measure, with_lines
-from viz.layout.lines import turn_of
-from viz.numbers import brief, heat_of, short
-from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs, shape_label
+from viz.numbers import heat_of, short
+from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs
 from viz.speech import beginning, pass_text, spoken
 from viz.texts import Words, words
+from viz.wires import NOTE_WIDTH, curve, notes_of
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point
@@ -37,13 +36,6 @@ MATRIX = 8
 """A Jacobian of up to so many rows and columns is written out under the graph."""
 MATRIX_ROW, MATRIX_CELL = 20.0, 92.0
 DASH = {"v": "", "d": ' stroke-dasharray="10 5"', "g": ' stroke-dasharray="0.1 6" stroke-linecap="round"'}
-CORNER_RADIUS = 7.0  # of wires between lines
-LEAST_ROOM, NOTE_ABOVE, NOTE_BELOW, NOTE_WIDTH = (
-    24.0,
-    7.0,
-    15.0,
-    6.4,
-)  # of a shape beside the beginning of a wire; the width of one character
 RING = '<circle cx="5" cy="-4" r="4" fill="none" stroke-width="1.4"/>'
 ACCENT = {"d": '<circle cx="5" cy="-10.8" r="1.6" stroke="none"/>', "g": '<path d="M0.5 -10.7h9"/>'}
 
@@ -113,11 +105,7 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
         )
         for node in shown["nodes"]
     ]
-    picture += [
-        _pill(place["edges"][part["edge"]]["points"], "× " + brief(part["local"], 12, 1), now)
-        for part in (current or {}).get("contribs") or []
-        if part.get("local") is not None
-    ]
+    picture += [_pill(label, now) for label in labels_of(shown, current, notes_of(shown), t)]
     matrix, high = _matrix(shown, then.entries, current)
     text = [f'<text x="{MARGIN}" y="{22 * (i + 1)}" class="math ink">{_tspans(line)}</text>' for i, line in enumerate(lines)]
     text += _legend(legend, top - LEGEND + 4)
@@ -222,13 +210,19 @@ def _matrix(trace: Mapping[str, Any], entries: Mapping[tuple[int, int], Any], st
     return "".join(cells), matrix_height(trace)
 
 
-def _pill(points: Sequence[Sequence[float]], text: str, now: str) -> str:
+def _pill(label: Label, now: str) -> str:
     """The local derivative on its edge: what the value that passes is multiplied by."""
-    x, y = middle(points)
-    wide = 7 * len(text) + 10
+    x, y, box = label.x, label.y, label.box
+    way = ""
+    if label.lead is not None:
+        u, v = label.lead
+        way = f'<path d="M{x:g} {y:g}L{u:g} {v:g}" class="s{now}" stroke-width="1"/><circle cx="{u:g}" cy="{v:g}" r="2" class="f{now}"/>'
+    size = f'width="{label.size.width:g}" height="{label.size.height:g}" rx="{label.size.height / 2:g}"'
+    letters, base = (10, 3.6) if label.size.small else (11, 4)
+    font = f'class="f{now}" font-size="{letters}" font-weight="700" text-anchor="middle"'
     return (
-        f'<rect x="{x - wide / 2:g}" y="{y - 9:g}" width="{wide:g}" height="18" rx="9" class="s{now} pill" stroke-width="1.2"/>'
-        f'<text x="{x:g}" y="{y + 4:g}" class="f{now}" font-size="11" font-weight="700" text-anchor="middle">{escape(text)}</text>'
+        f'{way}<rect x="{box.x0:g}" y="{box.y0:g}" {size} class="s{now} pill" stroke-width="1.2"/>'
+        f'<text x="{x:g}" y="{y + base:g}" {font}>{escape(label.text)}</text>'
     )
 
 
@@ -281,69 +275,6 @@ def _last(edges: Sequence[Mapping[str, Any]], lit: set[str]) -> list[Mapping[str
     return sorted(edges, key=lambda e: e["id"] in lit)
 
 
-def middle(points: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Where the label of an edge stands: before its end; between two lines, at the left of its way back."""
-    turn = turn_of(points)
-    if turn >= 0:
-        return points[turn + 1][0], points[turn + 1][1]
-    (x0, y0), (x1, y1) = points[-2], points[-1]
-    return (x0 + x1) / 2, (y0 + y1) / 2
-
-
-def curve(points: Sequence[Sequence[float]]) -> str:
-    """Path data of a smooth curve that is level at its ends and monotone between its points; the same as in static/viewer/cards.js.
-
-    Where the points do not run on to the right, as between the lines of a long graph, it goes straight, round the corners.
-
-    The slopes are those of F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic interpolation", SIAM J. Numer. Anal. 17 (1980),
-    with the harmonic mean of F. N. Fritsch and J. Butland (1984).
-    """
-    runs = [[list(points[0])]]
-    for point in points[1:]:
-        if point[0] > runs[-1][-1][0]:
-            runs[-1].append(list(point))
-        else:
-            runs.append([list(point)])
-    out = [f"M{points[0][0]:g} {points[0][1]:g}"]
-    for i, run in enumerate(runs):
-        before, after = runs[i - 1][-1] if i else None, runs[i + 1][0] if i + 1 < len(runs) else None
-        ends = list(run)
-        if before is not None:
-            ends[0] = _beside(run[0], run[1] if len(run) > 1 else after or run[0])
-            out.append(f"L{_xy(_beside(run[0], before))}Q{_xy(run[0])} {_xy(ends[0])}")
-        corner = ends.pop() if len(run) > 1 and after is not None else None
-        if corner is not None:
-            ends.append(_beside(corner, ends[-1]))
-        out.append(_smooth(ends))
-        if corner is not None and after is not None:
-            out.append(f"Q{_xy(corner)} {_xy(_beside(corner, after))}")
-    return "".join(out)
-
-
-def _xy(point: Sequence[float]) -> str:
-    return f"{point[0]:g} {point[1]:g}"
-
-
-def _beside(corner: Sequence[float], to: Sequence[float]) -> list[float]:
-    """The point just before a corner, on the way from it to another point."""
-    right, down = to[0] - corner[0], to[1] - corner[1]
-    length = math.hypot(right, down)
-    share = min(CORNER_RADIUS, length / 2) / length if length else 0.0
-    return [round(corner[0] + right * share, 1), round(corner[1] + down * share, 1)]
-
-
-def _smooth(points: Sequence[Sequence[float]]) -> str:
-    slopes = [(b[1] - a[1]) / (b[0] - a[0] or 1.0) for a, b in pairwise(points)]
-    inner = [2 * s * t / (s + t) if s * t > 0 else 0.0 for s, t in pairwise(slopes)]
-    at = [0.0, *inner, 0.0]
-    out = []
-    for i, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
-        reach = (x1 - x0) * (1 / 3 if at[i] or at[i + 1] else 0.45)
-        first, second = f"{x0 + reach:.1f} {y0 + at[i] * reach:.1f}", f"{x1 - reach:.1f} {y1 - at[i + 1] * reach:.1f}"
-        out.append(f"C{first} {second} {x1:g} {y1:g}")
-    return "".join(out)
-
-
 def _edge(points: Sequence[Sequence[float]], now: str) -> str:
     (x0, y0), (x1, y1) = points[0], points[-1]
     if now == "g":  # adjoints run backward
@@ -361,64 +292,6 @@ def _wire(edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, 
         drawn = drawn.replace('class="wire" stroke-width="1.5"', f'class="b{stage}" stroke-width="1.5"{STAGE_DASH[stage]}')
         drawn = drawn.replace('class="tip"', f'class="p{stage}"')
     return f'<g opacity="0.13">{drawn}</g>' if {edge["src"], edge["dst"]} & unborn else drawn
-
-
-class Note(NamedTuple):
-    """A shape beside the beginning of a wire: its text, the node that the wire leaves, its place, and the room before the next card."""
-
-    text: str
-    node: str
-    x: float
-    y: float
-    room: float
-
-
-def notes_of(trace: Mapping[str, Any]) -> list[Note]:
-    """The shapes that travel along the wires, at their beginnings: once for all wires of a node that say the same.
-
-    They stand clear of the wires and of the arrow's point that an adjoint has there; the same places as in static/viewer/cards.js.
-    """
-    shape = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
-    of: dict[str, list[tuple[Any, str]]] = {}
-    for edge in trace["edges"]:
-        src, points = edge["src"], trace["layout"]["edges"][edge["id"]]["points"]
-        both = f"{shape_label(shape[src])} ⇒ {shape_label(shape[edge['dst']])}"
-        of.setdefault(src, []).append((points, both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else ""))
-    return [note for src, wires in of.items() for note in _notes(src, wires)]
-
-
-def _notes(node: str, wires: Sequence[tuple[Any, str]]) -> list[Note]:
-    """The notes of one node; wires: the points of each, and what it says."""
-    groups: dict[str, list[Any]] = {}
-    ordered = sorted(wires, key=lambda wire: wire[0][0][1])
-    for points, text in ordered:
-        if text:
-            groups.setdefault(text, []).append(points)
-    out = []
-    for i, (text, together) in enumerate(groups.items()):
-        first, last = together[0], together[-1]
-        (x, high), low = first[0], last[0][1]
-        rises, falls = first[1][1] < high - 1, last[1][1] > low + 1
-        above, below = high - NOTE_ABOVE, low + NOTE_BELOW
-
-        def between(among: Sequence[Any], otherwise: float, high: float = high) -> float:
-            port = next((points[0][1] for points in among if points[0][1] > high), None)
-            return otherwise if port is None else (high + port) / 2 + 3.5
-
-        if i == 0 and not rises:
-            y = above
-        elif i == len(groups) - 1:
-            y = between(together, above) if falls and i == 0 else below
-        elif i == 0:
-            y = between([points for points, _ in ordered], above)
-        else:
-            y = high + NOTE_BELOW if rises else above
-        turn = turn_of(first)
-        if turn == 2:  # above the way back
-            out.append(Note(text, node, first[turn][0] - 12 - NOTE_WIDTH * len(text), first[turn][1] - 4, math.inf))
-        else:
-            out.append(Note(text, node, x + 7, y, max(LEAST_ROOM, min(points[1][0] for points in together) - x - 14)))
-    return out
 
 
 def _shapes(trace: Mapping[str, Any], unborn: Set[str]) -> list[str]:

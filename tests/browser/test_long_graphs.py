@@ -17,7 +17,7 @@ from minigrad.watch import trace_function
 from viz.bundle import script
 from viz.layout import layout
 from viz.layout.lines import in_lines
-from viz.svg import curve
+from viz.wires import curve
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

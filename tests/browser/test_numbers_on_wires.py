@@ -1,5 +1,7 @@
 """The number on a wire (its local derivative) hides neither the wire nor its arrow, no card, no other number, in columns and in lines."""
 
+import html
+import re
 import sys
 from pathlib import Path
 
@@ -57,8 +59,9 @@ MEASURE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1280, 700, 390])
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize(
+    ("name", "width"), [*((name, 1280) for name in TRACES), ("matrices", 700), *((name, 390) for name in ("seed", "sines"))]
+)
 def test_no_number_hides_its_wire_or_anything_else(visit, tmp_path, name, width):
     trace, page = TRACES[name](), visit.page
     page.set_viewport_size({"width": width, "height": 900})
@@ -67,7 +70,7 @@ def test_no_number_hides_its_wire_or_anything_else(visit, tmp_path, name, width)
     slider = page.locator(".mg-bar .mg-slider")
     slider.wait_for()
     steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
-    for k in steps[:: max(1, len(steps) // 16)]:
+    for k in steps[:: max(1, len(steps) // 8)]:
         slider.fill(str(k))
         found = page.evaluate(MEASURE)
         assert found["pills"] and found["seen"], f"step {k}"
@@ -87,3 +90,32 @@ def test_a_number_stands_on_its_wire_where_there_is_room_and_beside_it_where_the
             page.locator(".mg-bar .mg-slider").fill(str(k))
             covered[page.locator(".mg-label").first.text_content()] = min(page.evaluate(MEASURE)["seen"]) < 1
     assert covered == {"× 3": True, "× −0.1235": False}
+
+
+@pytest.mark.parametrize("name", ["seed", "long numbers", "matrices"])  # which are not broken into lines, whose length is the page's
+def test_stills_put_the_numbers_where_the_page_does(visit, tmp_path, name):
+    trace, page = TRACES[name](), visit.page
+    page.set_viewport_size({"width": 1280, "height": 900})
+    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    slider = page.locator(".mg-bar .mg-slider")
+    slider.wait_for()
+    steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
+    compared = 0
+    for k in steps[:: max(1, len(steps) // 6)]:
+        slider.fill(str(k))
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll(".mg-label")].map(label => [label.textContent, ...["x", "y", "width", "height"].map(
+            name => +label.querySelector("rect").getAttribute(name))])"""
+        )
+        svg = viz.to_svg(trace, k)
+        found = re.findall(
+            r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)" rx="[^"]+" class="s[vdg] pill".*?<text[^>]*>([^<]*)<', svg
+        )
+        drawn = [[html.unescape(text), *map(float, box)] for *box, text in found]
+        assert [text for text, *_ in drawn] == [text for text, *_ in seen]
+        for (_, *ours), (_, *theirs) in zip(drawn, seen, strict=True):
+            assert ours == pytest.approx(theirs, abs=0.2), f"step {k}"
+            compared += 1
+    assert compared
+    visit.assert_clean()

@@ -17,7 +17,8 @@ from viz.grouping import Tree, grouped
 from viz.jacobian import jacobian_trace
 from viz.reading import check
 from viz.scale import TooLarge
-from viz.svg import legend_of, notes_of, palette, to_svg
+from viz.svg import legend_of, palette, to_svg
+from viz.wires import notes_of
 
 
 class Tower(mg.nn.Module):

@@ -12,37 +12,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minigrad.trace.replay import State, state_at
 from minigrad.trace.schema import LEVELS
 from viz.export import mathtext
+from viz.labels import Label, labels_of
 from viz.layout import measure, with_lines
-from viz.layout.lines import turn_of
-from viz.numbers import brief, heat_of, short
+from viz.numbers import heat_of, short
 from viz.reading import caption, heading_runs, keeps, plain, runs
 from viz.speech import beginning, pass_text, spoken
 from viz.svg import (
     MATRIX_CELL,
     MATRIX_ROW,
-    NOTE_WIDTH,
     ROUND,
     STAGES,
     TIP,
     Look,
     blend,
-    curve,
     hatching,
     legend_of,
     matrix_height,
     matrix_of,
-    middle,
-    notes_of,
     palette,
     shown_column,
 )
 from viz.texts import Words, words
+from viz.wires import NOTE_WIDTH, curve, notes_of
 
 MARGIN = 22.0
 TITLE, SEEDS, TIMELINE, GAP = 34.0, 21.0, 30.0, 12.0  # heights of the rows above the graph
@@ -459,7 +455,8 @@ class Scene:
             self._edge(axes, points, "", 1.0 if alive else GHOST, STAGES.get(edge.get("stage", ""), 0))
         for points in lit.values():
             self._edge(axes, points, now, 1.0)
-        for note in notes_of(self.trace):
+        notes = notes_of(self.trace)
+        for note in notes:
             if left <= note.x <= left + wide:
                 look = {"family": "DejaVu Sans Mono", "color": self.colour["soft"], "alpha": 1.0 if note.node in state.born else GHOST}
                 size = 9.5 * min(1.0, note.room / (len(note.text) * NOTE_WIDTH))
@@ -468,9 +465,8 @@ class Scene:
             box = self.place["nodes"][node["id"]]
             if seen(box):
                 self._card(axes, node, box, state, step, now)
-        for part in (step or {}).get("contribs") or []:
-            if part.get("local") is not None and part["edge"] in lit:
-                self._pill(axes, lit[part["edge"]], "× " + brief(part["local"], 12, 1), now)
+        for label in labels_of(self.trace, step, notes, self.words):
+            self._pill(axes, label, now)
         if self.follows:
             self._border(page, x0, y0, left, top)
 
@@ -516,23 +512,26 @@ class Scene:
         axes.add_patch(PathPatch(_path(curve(way)), fill=False, ec=ink, lw=thick * self.scale, alpha=alpha, zorder=order, **dash))
         axes.add_patch(Polygon(tip, closed=True, fc=ink, ec="none", alpha=alpha, zorder=order))
 
-    def _pill(self, axes: Any, points: Sequence[Sequence[float]], text: str, now: str) -> None:
-        x, y = middle(points) if turn_of(points) >= 0 else _middle(_path(curve(points)))
-        wide = text_width(text, 10, True) + 14
-        self._box(axes, x - wide / 2, y - 9, wide, 18, 9, fill=self.colour["surface"], rim=self.colour[now], line=1.2, order=5)
-        self._write(
+    def _pill(self, axes: Any, label: Label, now: str) -> None:
+        ink, box, letters = self.colour[now], label.box, 9 if label.size.small else 10
+        wide = max(label.size.width, text_width(label.text, letters, True) + 8)
+        if label.lead is not None:
+            self._stroke(axes, [label.x, label.lead[0]], [label.y, label.lead[1]], color=ink, lw=1, zorder=4.9)
+            self._box(axes, label.lead[0] - 2, label.lead[1] - 2, 4, 4, 2, fill=ink, rim="none", order=4.9)
+        self._box(
             axes,
-            x,
-            y + 3.6,
-            _literal(text),
-            color=self.colour[now],
-            fontsize=10,
-            weight="bold",
-            family=fonts(),
-            ha="center",
-            zorder=5.1,
-            clip_on=True,
+            label.x - wide / 2,
+            box.y0,
+            wide,
+            label.size.height,
+            label.size.height / 2,
+            fill=self.colour["surface"],
+            rim=ink,
+            line=1.2,
+            order=5,
         )
+        look = {"weight": "bold", "family": fonts(), "ha": "center", "zorder": 5.1, "clip_on": True}
+        self._write(axes, label.x, label.y + 0.36 * letters, _literal(label.text), color=ink, fontsize=letters, **look)
 
     def _card(
         self, axes: Any, node: Mapping[str, Any], box: Mapping[str, float], state: State, step: Mapping[str, Any] | None, now: str
@@ -747,16 +746,3 @@ def _path(data: str) -> Any:
         points += pairs
         codes += [{"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3, "C": Path.CURVE4}[letter]] * len(pairs)
     return Path(points, codes)
-
-
-def _middle(path: Any) -> tuple[float, float]:
-    """The point halfway along a path."""
-    flat = [(float(x), float(y)) for x, y in path.cleaned(curves=False).vertices if x or y]
-    lengths = [((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2) ** 0.5 for a, b in pairwise(flat)]
-    left = sum(lengths) / 2
-    for a, b, length in zip(flat, flat[1:], lengths, strict=False):
-        if length >= left:
-            part = left / length if length else 0.0
-            return a[0] + (b[0] - a[0]) * part, a[1] + (b[1] - a[1]) * part
-        left -= length
-    return flat[0] if flat else (0.0, 0.0)

@@ -89,7 +89,7 @@ export function drawWire(points, stage = 0) {
 }
 
 // The shapes that travel along the wires of one node, at their beginnings: once for all wires that say the same, clear of the wires and of the
-// arrow's point that an adjoint has there. wires: [{points, note}]. The same places as notes_of in viz/svg.py.
+// arrow's point that an adjoint has there. wires: [{points, note}]. The same places as notes_of in viz/wires.py.
 export function placeNotes(wires) {
   const groups = new Map(), sorted = [...wires].sort((a, b) => a.points[0][1] - b.points[0][1]);
   for (const { points, note } of sorted) if (note) groups.set(note, [...(groups.get(note) ?? []), points]);

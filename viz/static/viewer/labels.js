@@ -11,6 +11,7 @@ const CUT = { after: 10, across: 14 }; // the mark of the cut lens at a wire's b
 const NEAR = 240, FAR = 160, SHIFTS = [0, -12, 12, -24, 24, -40, 40, -60, 60], FURTHER = 4;
 
 const meet = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+const covered = (a, b) => Math.max(0, Math.min(a.x1, b.x1) - Math.max(a.x0, b.x0)) * Math.max(0, Math.min(a.y1, b.y1) - Math.max(a.y0, b.y0));
 const grown = ({ x0, y0, x1, y1 }, by) => ({ x0: x0 - by, y0: y0 - by, x1: x1 + by, y1: y1 + by });
 const around = (x, y, w, h) => ({ x0: x - w / 2, y0: y - h / 2, x1: x + w / 2, y1: y + h / 2 });
 const within = ([x, y], box) => x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1;
@@ -42,7 +43,7 @@ export function placeLabel(text, points, others, busy, boxes, area) {
   const sizes = SIZES.map(({ letter, sides, tall }, small) => ({ width: length * letter + sides, height: tall, small: small > 0 }));
   const inside = (box) => box.x0 >= 1 && box.y0 >= 1 && box.x1 <= area.width - 1 && box.y1 <= area.height - 1;
   // What a number there would cover: least of all a wire at work, then cards, then other wires.
-  const cost = (box, mine) => solid.filter((one) => meet(grown(box, CLEAR - 1), one)).length * 10 + dots.filter((p) => within(p, grown(box, CLEAR))).length + 100 * litDots.filter((p) => within(p, grown(box, CLEAR))).length +
+  const cost = (box, mine) => solid.reduce((sum, one) => sum + (meet(grown(box, CLEAR - 1), one) ? 5 + covered(grown(box, CLEAR - 1), one) / 10 : 0), 0) + dots.filter((p) => within(p, grown(box, CLEAR))).length + 100 * litDots.filter((p) => within(p, grown(box, CLEAR))).length +
     (inside(box) ? 0 : 1000) + (mine ? 100 * own.filter((p) => within(p, grown(box, CLEAR - 1))).length : 0);
   let best = null;
   const tried = (size, x, y, mine, lead) => {

@@ -1,0 +1,182 @@
+"""The number on a wire (the local derivative): where it stands so that wire, arrow's point, cards and other numbers stay in sight.
+
+On the wire where enough of the wire is left at its two ends, else beside it, else a little further away with a line that leads to it. The
+same places as in static/viewer/labels.js; a browser test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+from viz.layout.lines import turn_of
+from viz.numbers import brief
+from viz.reading import column_of
+from viz.texts import Words
+from viz.wires import NOTE_WIDTH, Note, Point, waypoints
+
+Points = Sequence[Sequence[float]]
+
+STUB = 17.0  # what an end of the wire keeps to itself beside a number on it, the arrow's point with it
+CLEAR = 3.0  # between a number and anything else
+TIP_BEFORE, TIP_ACROSS = 11.0, 5.5  # an arrow's point; either end may have one
+CUT_AFTER, CUT_ACROSS = 10.0, 14.0  # the viewer's mark of a cut at a wire's beginning
+NEAR, FAR, FURTHER = 240.0, 160, 4
+SHIFTS = (0, -12, 12, -24, 24, -40, 40, -60, 60)
+STROKE = 2.0  # of a card
+
+
+class Box(NamedTuple):
+    """A rectangle by its edges."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def meets(self, other: Box) -> bool:
+        return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
+
+    def covered(self, other: Box) -> float:
+        """The area that both have in common."""
+        return max(0.0, min(self.x1, other.x1) - max(self.x0, other.x0)) * max(0.0, min(self.y1, other.y1) - max(self.y0, other.y0))
+
+    def grown(self, by: float) -> Box:
+        return Box(self.x0 - by, self.y0 - by, self.x1 + by, self.y1 + by)
+
+    def holds(self, point: Point) -> bool:
+        return self.x0 < point[0] < self.x1 and self.y0 < point[1] < self.y1
+
+
+class Size(NamedTuple):
+    """How large a number is written; the small size is for where there is little room."""
+
+    width: float
+    height: float
+    small: bool
+
+
+class Label(NamedTuple):
+    """A number, its middle, its size, and where a line leads to if it stands further away."""
+
+    text: str
+    x: float
+    y: float
+    size: Size
+    lead: Point | None
+
+    @property
+    def box(self) -> Box:
+        return _around(self.x, self.y, self.size.width, self.size.height)
+
+
+def labels_of(trace: Mapping[str, Any], step: Mapping[str, Any] | None, notes: Iterable[Note], t: Words) -> list[Label]:
+    """What a step writes on its wires: local derivatives, and where a broadcast's contributions are summed. notes: the shapes beside them.
+
+    trace: laid out. A part of a picture in which a wire is not drawn has no number for it.
+    """
+    edges = {edge["id"]: edge for edge in trace["edges"]}
+    wires = {name: trace["layout"]["edges"][name]["points"] for name in edges if name in trace["layout"]["edges"]}
+    lit = [name for name in (step or {}).get("edges", ()) if name in wires]
+    parts = (step or {}).get("contribs") or []
+    said = [(part["edge"], "× " + brief(part["local"], 12, 1)) for part in parts if part.get("local") is not None and part["edge"] in wires]
+    summed = next((name for name in lit if edges[name].get("broadcast")), None)
+    if step is not None and summed is not None and column_of(step) == "g":
+        said.append((summed, t("summed")))
+    if not said:
+        return []
+    layout, at_rest = trace["layout"], set(wires).difference(lit)
+    boxes = [_around(box["x"], box["y"], box["w"], box["h"]).grown(STROKE) for box in layout["nodes"].values()]
+    boxes += [Box(note.x, note.y - 9, note.x + min(note.room, NOTE_WIDTH * len(note.text)), note.y + 3) for note in notes]
+    rest, busy = [points for name, points in wires.items() if name in at_rest], [wires[name] for name in lit]
+    placed = []
+    for name, text in said:
+        placed.append(_place(text, wires[name], rest, busy, boxes, (layout["width"], layout["height"])))
+        boxes.append(placed[-1].box)
+    return placed
+
+
+def _place(text: str, points: Points, rest: list[Any], busy: list[Any], boxes: list[Box], area: tuple[float, float]) -> Label:
+    """points: the wire's; rest: those of all wires at rest, busy: of those that the step lights; boxes: of what should not be covered."""
+    own = waypoints(points)
+    left, right, middle, on_wire = _part(points, own)
+    at = _nearest(on_wire, middle)
+    region = _around(*at, 2 * NEAR, 2 * NEAR)
+    (bx, by), (ex, ey) = points[0], points[-1]
+    ends = [Box(bx, by - TIP_ACROSS, bx + TIP_BEFORE, by + TIP_ACROSS), Box(ex - TIP_BEFORE, ey - TIP_ACROSS, ex, ey + TIP_ACROSS)]
+    cut = Box(bx, by - CUT_ACROSS, bx + CUT_AFTER, by + CUT_ACROSS)
+    solid = [box for box in (*boxes, *ends, cut) if box.meets(region)]
+    dots, lit = _reaching(rest, region), _reaching([one for one in busy if one is not points], region)
+    large, small = Size(7 * len(text) + 10, 18, False), Size(6.4 * len(text) + 7, 15, True)
+    best: list[tuple[float, Label]] = []
+
+    def tried(size: Size, x: float, y: float, beside: bool, lead: Point | None = None) -> bool:
+        """Whether nothing at all would be covered: least of all a wire at work, then cards, then other wires."""
+        label = Label(text, x, y, size, lead)
+        box = label.box
+        wide = box.grown(CLEAR)
+        tight = box.grown(CLEAR - 1)
+        cost = sum(5 + tight.covered(one) / 10 for one in solid if tight.meets(one)) + sum(map(wide.holds, dots)) + 100 * sum(map(wide.holds, lit))
+        cost += 0 if box.x0 >= 1 and box.y0 >= 1 and box.x1 <= area[0] - 1 and box.y1 <= area[1] - 1 else 1000
+        cost += 100 * sum(map(tight.holds, own)) if beside else 0
+        if not best or cost < best[0][0]:
+            best[:] = [(cost, label)]
+        return not cost
+
+    def beside(size: Size, x: float, more: float) -> bool:
+        """Just clear of the wire, above or below, where the wire passes under the number's whole width; further away by `more`."""
+        low, high = x - size.width / 2 - CLEAR, x + size.width / 2 + CLEAR
+        heights = [y for px, y in on_wire if low <= px <= high] or [_nearest(on_wire, x)[1]]
+        lead, off = at if more > FURTHER else None, size.height / 2 + CLEAR + 1 + more
+        return tried(size, x, min(heights) - off, True, lead) or tried(size, x, max(heights) + off, True, lead)
+
+    def search() -> bool:
+        first, last = left + STUB + large.width / 2, right - STUB - large.width / 2
+        if first <= last and any(
+            tried(large, *_nearest(on_wire, min(last, max(first, middle + shift))), False) for shift in (0, 40, 80, 140)
+        ):
+            return True
+        if any(beside(size, middle + shift, 0) for size in (large, small) for shift in SHIFTS):
+            return True
+        return any(
+            beside(size, middle + shift, more)
+            for more in range(FURTHER, FAR, FURTHER)
+            for size in ((small, large) if more > 3 * FURTHER else (large, small))
+            for shift in SHIFTS
+        )
+
+    search()
+    return best[0][1]
+
+
+def _part(points: Points, own: list[Point]) -> tuple[float, float, float, list[Point]]:
+    """The part of a wire that no other wire shares, as a rule: what leads into its end; between two lines the way back.
+
+    Its left end, its right end, the number's first choice between them, and the points along it.
+    """
+    turn = turn_of(points)
+    if turn < 0:
+        left, right = points[-2][0], points[-1][0]
+        return left, right, (left + right) / 2, [p for p in own if p[0] >= left]
+    (right, level), left = points[turn], points[turn + 2][0]
+    many = ceil((right - left) / 5)
+    return left, right, points[turn + 1][0], [(left + (right - left) * i / many, level) for i in range(many + 1)]
+
+
+def _nearest(along: list[Point], x: float) -> Point:
+    return min(along, key=lambda p: abs(p[0] - x))
+
+
+def _reaching(wires: Iterable[Points], region: Box) -> list[Point]:
+    """The points of wires that lie in a region."""
+    out = []
+    for points in wires:
+        xs, ys = [p[0] for p in points], [p[1] for p in points]
+        if Box(min(xs), min(ys) - 1, max(xs), max(ys) + 1).meets(region):
+            out += [p for p in waypoints(points) if region.holds(p)]
+    return out
+
+
+def _around(x: float, y: float, w: float, h: float) -> Box:
+    return Box(x - w / 2, y - h / 2, x + w / 2, y + h / 2)

@@ -1,0 +1,159 @@
+"""How a wire runs between two cards, and the shapes that stand beside its beginning: the same as in static/viewer/cards.js."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from viz.layout.lines import turn_of
+from viz.reading import shape_label
+
+Point = tuple[float, float]
+
+CORNER_RADIUS = 7.0  # of wires between lines
+DENSE = 5.0  # how far points along a wire are apart, at most
+LEAST_ROOM, NOTE_ABOVE, NOTE_BELOW = 24.0, 7.0, 15.0  # of a shape beside the beginning of a wire
+NOTE_WIDTH = 6.4
+"""The width of one of its characters."""
+
+
+def curve(points: Sequence[Sequence[float]]) -> str:
+    """Path data of a smooth curve that is level at its ends and monotone between its points; the same as in static/viewer/cards.js.
+
+    Where the points do not run on to the right, as between the lines of a long graph, it goes straight, round the corners.
+
+    The slopes are those of F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic interpolation", SIAM J. Numer. Anal. 17 (1980),
+    with the harmonic mean of F. N. Fritsch and J. Butland (1984).
+    """
+    runs = [[list(points[0])]]
+    for point in points[1:]:
+        if point[0] > runs[-1][-1][0]:
+            runs[-1].append(list(point))
+        else:
+            runs.append([list(point)])
+    out = [f"M{points[0][0]:g} {points[0][1]:g}"]
+    for i, run in enumerate(runs):
+        before, after = runs[i - 1][-1] if i else None, runs[i + 1][0] if i + 1 < len(runs) else None
+        ends = list(run)
+        if before is not None:
+            ends[0] = _beside(run[0], run[1] if len(run) > 1 else after or run[0])
+            out.append(f"L{_xy(_beside(run[0], before))}Q{_xy(run[0])} {_xy(ends[0])}")
+        corner = ends.pop() if len(run) > 1 and after is not None else None
+        if corner is not None:
+            ends.append(_beside(corner, ends[-1]))
+        out.append(_smooth(ends))
+        if corner is not None and after is not None:
+            out.append(f"Q{_xy(corner)} {_xy(_beside(corner, after))}")
+    return "".join(out)
+
+
+def _xy(point: Sequence[float]) -> str:
+    return f"{point[0]:g} {point[1]:g}"
+
+
+def _beside(corner: Sequence[float], to: Sequence[float]) -> list[float]:
+    """The point just before a corner, on the way from it to another point."""
+    right, down = to[0] - corner[0], to[1] - corner[1]
+    length = math.hypot(right, down)
+    share = min(CORNER_RADIUS, length / 2) / length if length else 0.0
+    return [round(corner[0] + right * share, 1), round(corner[1] + down * share, 1)]
+
+
+def _cubics(points: Sequence[Sequence[float]]) -> list[tuple[Point, Point, Point]]:
+    """The pieces of a smooth curve: of each the two control points on the way to its end, and the end."""
+    slopes = [(b[1] - a[1]) / (b[0] - a[0] or 1.0) for a, b in pairwise(points)]
+    inner = [2 * s * t / (s + t) if s * t > 0 else 0.0 for s, t in pairwise(slopes)]
+    at = [0.0, *inner, 0.0]
+    out = []
+    for i, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
+        reach = (x1 - x0) * (1 / 3 if at[i] or at[i + 1] else 0.45)
+        first, second = (round(x0 + reach, 1), round(y0 + at[i] * reach, 1)), (round(x1 - reach, 1), round(y1 - at[i + 1] * reach, 1))
+        out.append((first, second, (x1, y1)))
+    return out
+
+
+def _smooth(points: Sequence[Sequence[float]]) -> str:
+    return "".join(f"C{_xy(first)} {_xy(second)} {_xy(end)}" for first, second, end in _cubics(points))
+
+
+def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
+    """Points along a wire as it is drawn, close enough together to tell what covers it."""
+    out: list[Point] = [(points[0][0], points[0][1])]
+    turns = turn_of(points) >= 0
+    pieces = [(a, b, b) for a, b in pairwise(points)] if turns else _cubics(points)
+    for (a, b), (c, d, end) in zip(points, pieces, strict=False):
+        steps = max(1, math.ceil((abs(end[0] - a) + abs(end[1] - b)) / DENSE))
+        for u in (k / steps for k in range(1, steps + 1)):
+            if turns:
+                out.append((a + (end[0] - a) * u, b + (end[1] - b) * u))
+            else:
+                v = 1 - u
+                weights = (v * v * v, 3 * v * v * u, 3 * v * u * u, u * u * u)
+                controls = ((a, b), c, d, end)
+                out.append(
+                    (
+                        sum(w * p[0] for w, p in zip(weights, controls, strict=True)),
+                        sum(w * p[1] for w, p in zip(weights, controls, strict=True)),
+                    )
+                )
+    return out
+
+
+class Note(NamedTuple):
+    """A shape beside the beginning of a wire: its text, the node that the wire leaves, its place, and the room before the next card."""
+
+    text: str
+    node: str
+    x: float
+    y: float
+    room: float
+
+
+def notes_of(trace: Mapping[str, Any]) -> list[Note]:
+    """The shapes that travel along the wires, at their beginnings: once for all wires of a node that say the same.
+
+    They stand clear of the wires and of the arrow's point that an adjoint has there; the same places as in static/viewer/cards.js.
+    """
+    shape = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
+    of: dict[str, list[tuple[Any, str]]] = {}
+    for edge in trace["edges"]:
+        src, points = edge["src"], trace["layout"]["edges"][edge["id"]]["points"]
+        both = f"{shape_label(shape[src])} ⇒ {shape_label(shape[edge['dst']])}"
+        of.setdefault(src, []).append((points, both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else ""))
+    return [note for src, wires in of.items() for note in _notes(src, wires)]
+
+
+def _notes(node: str, wires: Sequence[tuple[Any, str]]) -> list[Note]:
+    """The notes of one node; wires: the points of each, and what it says."""
+    groups: dict[str, list[Any]] = {}
+    ordered = sorted(wires, key=lambda wire: wire[0][0][1])
+    for points, text in ordered:
+        if text:
+            groups.setdefault(text, []).append(points)
+    out = []
+    for i, (text, together) in enumerate(groups.items()):
+        first, last = together[0], together[-1]
+        (x, high), low = first[0], last[0][1]
+        rises, falls = first[1][1] < high - 1, last[1][1] > low + 1
+        above, below = high - NOTE_ABOVE, low + NOTE_BELOW
+
+        def between(among: Sequence[Any], otherwise: float, high: float = high) -> float:
+            port = next((points[0][1] for points in among if points[0][1] > high), None)
+            return otherwise if port is None else (high + port) / 2 + 3.5
+
+        if i == 0 and not rises:
+            y = above
+        elif i == len(groups) - 1:
+            y = between(together, above) if falls and i == 0 else below
+        elif i == 0:
+            y = between([points for points, _ in ordered], above)
+        else:
+            y = high + NOTE_BELOW if rises else above
+        turn = turn_of(first)
+        if turn == 2:  # above the way back
+            out.append(Note(text, node, first[turn][0] - 12 - NOTE_WIDTH * len(text), first[turn][1] - 4, math.inf))
+        else:
+            out.append(Note(text, node, x + 7, y, max(LEAST_ROOM, min(points[1][0] for points in together) - x - 14)))
+    return out
