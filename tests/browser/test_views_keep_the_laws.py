@@ -172,7 +172,7 @@ def hold(trace, visit, path):
         if here["cut"] and lawful:
             assert "disagree" not in here["cut"], place
         if here["memory"] and not buffers:
-            number, unit, count = re.search(r"pass: ([\d.]+) (\w+) in (\d+) values", here["memory"]).groups()
+            number, unit, count = re.search(r"pass: ([\d.]+) (\w+) in (\d+) values?", here["memory"]).groups()
             expected, names = held[k]
             assert int(count) == len(names), place
             assert unit != "B" or int(number) == expected, place
