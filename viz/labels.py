@@ -117,7 +117,11 @@ def _place(text: str, points: Points, rest: list[Any], busy: list[Any], boxes: l
         box = label.box
         wide = box.grown(CLEAR)
         tight = box.grown(CLEAR - 1)
-        cost = sum(5 + tight.covered(one) / 10 for one in solid if tight.meets(one)) + sum(map(wide.holds, dots)) + 100 * sum(map(wide.holds, lit))
+        cost = (
+            sum(5 + tight.covered(one) / 10 for one in solid if tight.meets(one))
+            + sum(map(wide.holds, dots))
+            + 100 * sum(map(wide.holds, lit))
+        )
         cost += 0 if box.x0 >= 1 and box.y0 >= 1 and box.x1 <= area[0] - 1 and box.y1 <= area[1] - 1 else 1000
         cost += 100 * sum(map(tight.holds, own)) if beside else 0
         if not best or cost < best[0][0]:

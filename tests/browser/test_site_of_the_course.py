@@ -12,6 +12,7 @@ from lessons import site
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("site of the course"),  # which is built once
     pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
 ]
 

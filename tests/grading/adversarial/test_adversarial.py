@@ -38,10 +38,13 @@ HAND_INS: dict[str, HandIn] = {f"{m.__name__} {name}": h for m in MODULES for na
 MARK = "minigrad-was-here"
 OUTSIDE = [Path(p) for p in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/", os.path.expanduser("~"))]
 
-pytestmark = pytest.mark.skipif(
-    not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
-    reason="Landlock and seccomp are needed to run these: see `minigrad grade doctor`",
-)
+pytestmark = [
+    pytest.mark.xdist_group("adversarial"),  # everybody is graded once
+    pytest.mark.skipif(
+        not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
+        reason="Landlock and seccomp are needed to run these: see `minigrad grade doctor`",
+    ),
+]
 
 
 @dataclass
