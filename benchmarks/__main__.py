@@ -32,14 +32,18 @@ def main(argv: list[str]) -> int:
         for workload in known.values():
             print(f"{workload.name:24}{workload.title}")
         return 0
+    there = [name for name, workload in known.items() if harness.is_installed("minigrad", workload.device)]
     unknown = [name for name in options.names if name not in known]
     if unknown:
         parser.error(f"there is no workload {unknown[0]}; there are {', '.join(known)}")
+    without = [name for name in options.names if name not in there]
+    if without:
+        parser.error(f"{without[0]} needs a CUDA device, and CuPy, which sees none here")
     harness.set_torch_threads(options.threads)
     facts = machine.describe(options.threads)
     print(report.heading(facts))
     results = []
-    for name in options.names or known:
+    for name in options.names or there:
         result = harness.measure(known[name], options.repeat, peak=peak_memory.measure)
         print(report.table([result]), flush=True)
         results.append(result)

@@ -13,6 +13,7 @@ times of the smallest network, for all engines.)
 """
 
 import gc
+import importlib
 import importlib.util
 import statistics
 from collections.abc import Callable, Mapping
@@ -37,6 +38,7 @@ class Workload:
     prepares the data, which is not timed, and returns the `Run`.
     tolerance: the largest relative difference between two engines' results (largest absolute difference over the largest magnitude).
     rounds: the most rounds that are worth their time, where one run takes long.
+    device: where it runs; of other devices than the CPU no peak of memory is measured.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Workload:
     peers: Mapping[str, Callable[[], Run]]
     tolerance: float
     rounds: int | None = None
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,13 @@ def set_torch_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
+def is_installed(package: str, device: str = "cpu") -> bool:
+    """Whether an engine is there, and sees a device of this kind."""
+    if not importlib.util.find_spec(package):
+        return False
+    return device == "cpu" or bool(importlib.import_module(package).cuda.is_available())
+
+
 def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[Workload, str], int | None] = lambda *_: None) -> Result:
     """Checks that the peers agree, then times them in turns for `repeat` rounds; raises `DisagreementError` if they do not.
 
@@ -93,7 +103,7 @@ def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[W
     """
     repeat = min(repeat, workload.rounds or repeat)
     warm_up = min(warm_up, repeat)
-    available = {name: build for name, build in workload.peers.items() if importlib.util.find_spec(name.partition(" ")[0])}
+    available = {name: build for name, build in workload.peers.items() if is_installed(name.partition(" ")[0], workload.device)}
     missing = [name for name in workload.peers if name not in available]
     runs = {name: build() for name, build in available.items()}
     difference = check_agreement(workload, {name: run() for name, run in runs.items()})
@@ -113,7 +123,11 @@ def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[W
     gc.unfreeze()
     reference = seconds.get(REFERENCE, [])
     timings = {
-        name: Timing(own, [a / b for a, b in zip(own, reference, strict=True)] if reference else [], peak(workload, name))
+        name: Timing(
+            own,
+            [a / b for a, b in zip(own, reference, strict=True)] if reference else [],
+            peak(workload, name) if workload.device == "cpu" else None,
+        )
         for name, own in seconds.items()
     }
     return Result(workload, timings, missing, difference)

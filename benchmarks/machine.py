@@ -27,11 +27,19 @@ def describe(threads: int) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "threads": threads,
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "gpu": _gpu(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
         "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
     }
+
+
+def _gpu() -> str | None:
+    """The CUDA device that the workloads on a GPU use, None where there is none."""
+    from minigrad import cuda
+
+    return cuda.get_device_name() if cuda.is_available() else None
 
 
 def _version(package: str) -> str | None:

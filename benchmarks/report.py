@@ -11,9 +11,10 @@ HOW = "warm: short runs are repeated within a round, and the heap is collected a
 
 def heading(facts: dict[str, Any]) -> str:
     """The machine and the versions in two lines."""
+    gpu = f", {facts['gpu']}" if facts.get("gpu") else ""
     versions = ", ".join(f"{name} {version or 'not installed'}" for name, version in facts["versions"].items())
     return (
-        f"{facts['date']}, {facts['cpu']}, {facts['cores']} cores, {facts['threads']} thread(s), load {facts['load']} at the start  \n"
+        f"{facts['date']}, {facts['cpu']}{gpu}, {facts['cores']} cores, {facts['threads']} thread(s), load {facts['load']} at the start  \n"
         f"Python {facts['python']}, {versions}"
     )
 

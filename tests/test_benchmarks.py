@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import harness, observing, peak_memory, report, workloads
-from benchmarks.workloads import network_2_25, scalar_chain
+from benchmarks.workloads import network_2_25, on_cuda, scalar_chain
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -158,7 +158,9 @@ def test_every_workload_has_its_name_and_minigrad():
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")
-@pytest.mark.parametrize("name", [name for name in workloads.load() if not name.startswith(("scalar_chain", "cnn", "large"))])
+@pytest.mark.parametrize(
+    "name", [name for name, w in workloads.load().items() if w.device == "cpu" and not name.startswith(("scalar_chain", "cnn", "large"))]
+)
 def test_the_engines_agree_on_each_workload(torch, name):
     """What `measure` insists on before it times anything; the largest workloads are left to it."""
     workload = workloads.load()[name]
@@ -193,3 +195,26 @@ def test_the_engine_without_questions_computes_the_same():
     assert all("observers" not in observing.without_questions(f).co_names for f in functions)
     assert len(observing.measure(1)) == 1
     assert [f.__code__ for f in functions] == before, "the engine is as it was"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["network_2_25_cuda", "cnn_step_cuda"])
+def test_what_runs_on_a_gpu_agrees_with_pytorch_on_the_cpu_too(name, torch):
+    found = next(w for w in on_cuda.make("cpu") if w.name == name)
+    runs = {peer: found.peers[peer]() for peer in ("minigrad", "minigrad compiled", "torch")}
+    for _ in range(2):
+        assert harness.check_agreement(found, {peer: once() for peer, once in runs.items()}) <= found.tolerance
+
+
+@pytest.mark.skipif(harness.is_installed("minigrad", "cuda"), reason="there is a CUDA device")
+def test_without_a_gpu_its_workloads_are_left_out_and_asked_for_they_say_why():
+    assert all(w.device == "cuda" for w in on_cuda.WORKLOADS) and not harness.is_installed("minigrad", "cuda")
+    done = run("network_2_25_cuda")
+    assert done.returncode == 2 and "network_2_25_cuda needs a CUDA device" in done.stderr
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("found", on_cuda.WORKLOADS, ids=lambda w: w.name)
+def test_the_workloads_agree_on_a_gpu(found):
+    there = {peer: build() for peer, build in found.peers.items() if harness.is_installed(peer.partition(" ")[0], found.device)}
+    assert harness.check_agreement(found, {peer: once() for peer, once in there.items()}) <= found.tolerance

@@ -17,7 +17,7 @@ BATCH = 64
 RATE, MOMENTUM = 0.01, 0.9
 
 
-def build(engine: Any, batch: int) -> tuple[Any, Any, Any]:
+def build(engine: Any, batch: int, device: str = "cpu") -> tuple[Any, Any, Any]:
     """The network with parameters from a fixed seed, images (batch, 1, 28, 28) float32 and labels (batch,)."""
     nn = engine.nn
 
@@ -43,12 +43,13 @@ def build(engine: Any, batch: int) -> tuple[Any, Any, Any]:
         for _, parameter in sorted(model.named_parameters()):
             values = random.uniform(-1, 1, tuple(parameter.shape)) / max(1, np.prod(parameter.shape[1:])) ** 0.5
             parameter.copy_(engine.tensor(values.astype(np.float32)) + (1.0 if parameter.ndim == 1 else 0.0))
-    images = engine.tensor(random.random((batch, 1, 28, 28)).astype(np.float32))
-    return model, images, engine.tensor(random.integers(0, 10, batch))
+    images, labels = engine.tensor(random.random((batch, 1, 28, 28)).astype(np.float32)), engine.tensor(random.integers(0, 10, batch))
+    return model.to(device), images.to(device), labels.to(device)
 
 
-def _training(engine: Any, batch: int, compile: Any = lambda step: step) -> Run:
-    model, images, labels = build(engine, batch)
+def training(engine: Any, batch: int, compile: Any = lambda step: step, device: str = "cpu") -> Run:
+    """One step a run, which ends when the loss is known on the host."""
+    model, images, labels = build(engine, batch, device)
     optimizer = engine.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
     loss_of = engine.nn.functional.cross_entropy
 
@@ -61,7 +62,7 @@ def _training(engine: Any, batch: int, compile: Any = lambda step: step) -> Run:
         return loss
 
     def run() -> list[np.ndarray]:
-        return [step().detach().numpy()]
+        return [step().detach().cpu().numpy()]
 
     return run
 
@@ -69,19 +70,19 @@ def _training(engine: Any, batch: int, compile: Any = lambda step: step) -> Run:
 def minigrad(batch: int = BATCH) -> Run:
     import minigrad as mg
 
-    return _training(mg, batch)
+    return training(mg, batch)
 
 
 def minigrad_compiled(batch: int = BATCH) -> Run:
     import minigrad as mg
 
-    return _training(mg, batch, mg.compile)
+    return training(mg, batch, mg.compile)
 
 
 def torch(batch: int = BATCH) -> Run:
     import torch as pt
 
-    return _training(pt, batch)
+    return training(pt, batch)
 
 
 WORKLOADS = (

@@ -13,9 +13,11 @@ from benchmarks.harness import Run, Workload
 SIZE, FACTORS = 1024, 4
 
 
-def _run(engine: Any, size: int) -> Run:
+def products(engine: Any, size: int, device: str = "cpu") -> Run:
+    """One chain a run, forward and backward. On another device than the CPU it gives the sum alone."""
     random = np.random.default_rng(0)
-    matrices = [engine.tensor((random.random((size, size)) / size).astype(np.float32), requires_grad=True) for _ in range(FACTORS)]
+    data = [(random.random((size, size)) / size).astype(np.float32) for _ in range(FACTORS)]
+    matrices = [engine.tensor(matrix, device=device, requires_grad=True) for matrix in data]
 
     def run() -> list[np.ndarray]:
         product = matrices[0]
@@ -23,7 +25,10 @@ def _run(engine: Any, size: int) -> Run:
             product = product @ factor
         for matrix in matrices:
             matrix.grad = None
-        product.sum().backward()
+        total = product.sum()
+        total.backward()
+        if device != "cpu":  # the last gradient waits for all work before it
+            return [total.detach().cpu().numpy(), matrices[0].grad[:1].cpu().numpy()]
         return [product.detach().numpy(), *(matrix.grad.numpy() for matrix in matrices)]
 
     return run
@@ -32,13 +37,13 @@ def _run(engine: Any, size: int) -> Run:
 def minigrad(size: int = SIZE) -> Run:
     import minigrad as mg
 
-    return _run(mg, size)
+    return products(mg, size)
 
 
 def torch(size: int = SIZE) -> Run:
     import torch as pt
 
-    return _run(pt, size)
+    return products(pt, size)
 
 
 WORKLOADS = (

@@ -38,10 +38,11 @@ def _loss(relu: Any, exp: Any, x: Any, target: Any, parameters: list[Any]) -> An
     return (difference * difference).mean()
 
 
-def _training(engine: Any, points: int, dtype: type, compile: Any = lambda step: step) -> Run:
+def training(engine: Any, points: int, dtype: type, compile: Any = lambda step: step, device: str = "cpu") -> Run:
+    """One epoch a run. On another device than the CPU it gives the loss alone: a run ends when that is known on the host."""
     inputs, targets, initial = data(points, dtype)
-    x, target = engine.tensor(inputs), engine.tensor(targets)
-    parameters = [engine.tensor(p, requires_grad=True) for p in initial]
+    x, target = engine.tensor(inputs, device=device), engine.tensor(targets, device=device)
+    parameters = [engine.tensor(p, device=device, requires_grad=True) for p in initial]
 
     @compile
     def step() -> Any:
@@ -55,6 +56,8 @@ def _training(engine: Any, points: int, dtype: type, compile: Any = lambda step:
 
     def epoch() -> list[np.ndarray]:
         loss = step()
+        if device != "cpu":
+            return [loss.detach().cpu().numpy()]
         return [loss.detach().numpy(), *(p.detach().numpy() for p in parameters)]
 
     return epoch
@@ -63,19 +66,19 @@ def _training(engine: Any, points: int, dtype: type, compile: Any = lambda step:
 def minigrad(points: int = POINTS, dtype: type = np.float32) -> Run:
     import minigrad as mg
 
-    return _training(mg, points, dtype)
+    return training(mg, points, dtype)
 
 
 def minigrad_compiled(points: int = POINTS, dtype: type = np.float32) -> Run:
     import minigrad as mg
 
-    return _training(mg, points, dtype, mg.compile)
+    return training(mg, points, dtype, mg.compile)
 
 
 def torch(points: int = POINTS, dtype: type = np.float32) -> Run:
     import torch as pt
 
-    return _training(pt, points, dtype)
+    return training(pt, points, dtype)
 
 
 WORKLOADS = (
