@@ -23,7 +23,9 @@ FLAGS = [
     "--disable-sync",
 ]
 """With these Chromium asks no other machine for anything by itself."""
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first of these that is there is driven; the first one draws no window and is faster."""
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def _gpu() -> bool:
