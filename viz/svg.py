@@ -23,7 +23,7 @@ from viz.numbers import heat_of, short
 from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs
 from viz.speech import beginning, pass_text, spoken
 from viz.texts import Words, words
-from viz.wires import NOTE_WIDTH, curve, notes_of
+from viz.wires import NOTE_WIDTH, Note, curve, notes_of
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point
@@ -90,7 +90,8 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     shift = round((width - place["width"]) / 2, 1)
 
     picture = [_wire(e, place["edges"][e["id"]]["points"], now if e["id"] in lit else "", unborn) for e in _last(shown["edges"], lit)]
-    picture += _shapes(shown, unborn)
+    notes = notes_of(shown)
+    picture += _shapes(notes, unborn)
     keeping = keeps(shown)
     picture += [
         _card(
@@ -105,7 +106,7 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
         )
         for node in shown["nodes"]
     ]
-    picture += [_pill(label, now) for label in labels_of(shown, current, notes_of(shown), t)]
+    picture += [_pill(label, now) for label in labels_of(shown, current, notes, t)]
     matrix, high = _matrix(shown, then.entries, current)
     text = [f'<text x="{MARGIN}" y="{22 * (i + 1)}" class="math ink">{_tspans(line)}</text>' for i, line in enumerate(lines)]
     text += _legend(legend, top - LEGEND + 4)
@@ -294,10 +295,10 @@ def _wire(edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, 
     return f'<g opacity="0.13">{drawn}</g>' if {edge["src"], edge["dst"]} & unborn else drawn
 
 
-def _shapes(trace: Mapping[str, Any], unborn: Set[str]) -> list[str]:
+def _shapes(notes: Sequence[Note], unborn: Set[str]) -> list[str]:
     """The shapes of what travels along the edges."""
     out = []
-    for text, node, x, y, room in notes_of(trace):
+    for text, node, x, y, room in notes:
         look = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if len(text) * NOTE_WIDTH > room else ""
         look += ' opacity="0.13"' if node in unborn else ""
         halo = 'paint-order="stroke" stroke-width="3"'

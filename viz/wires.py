@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -91,13 +92,8 @@ def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
             else:
                 v = 1 - u
                 weights = (v * v * v, 3 * v * v * u, 3 * v * u * u, u * u * u)
-                controls = ((a, b), c, d, end)
-                out.append(
-                    (
-                        sum(w * p[0] for w, p in zip(weights, controls, strict=True)),
-                        sum(w * p[1] for w, p in zip(weights, controls, strict=True)),
-                    )
-                )
+                x, y = (sum(map(operator.mul, weights, along)) for along in zip((a, b), c, d, end, strict=True))
+                out.append((x, y))
     return out
 
 

@@ -7,7 +7,7 @@ import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines } from "./lines.js";
-import { placeLabel } from "./labels.js";
+import { around, placeLabel } from "./labels.js";
 import { brief, short } from "./numbers.js";
 
 const FLOATING = new Set(["const", "param", "seed"]);
@@ -87,7 +87,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       noted.push(...found.map(noteBox));
       return s("g", { "data-of": id }, found.map(drawNote));
     }));
-    standing = shown.map((id) => place.nodes?.[id]).filter(Boolean).map(({ x, y, w, h: tall }) => ({ x0: x - w / 2 - STROKE, x1: x + w / 2 + STROKE, y0: y - tall / 2 - STROKE, y1: y + tall / 2 + STROKE }));
+    standing = shown.map((id) => place.nodes?.[id]).filter(Boolean).map(({ x, y, w, h: tall }) => around(x, y, w + 2 * STROKE, tall + 2 * STROKE));
     for (const id of shown) {
       const box = place.nodes?.[id], group = tree?.groups.get(id);
       if (!box) continue;
@@ -295,7 +295,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       const pill = s("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: height / 2 });
       const way = lead && s("path", { class: "mg-lead", d: `M${x} ${y}L${lead[0]} ${lead[1]}m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0` });
       labels.append(s("g", { class: `mg-label${small ? " mg-little" : ""}` }, way, pill, s("text", { x, y: y + (small ? 3.6 : 4) }, text)));
-      boxes.push({ x0: x - width / 2, x1: x + width / 2, y0: y - height / 2, y1: y + height / 2 });
+      boxes.push(around(x, y, width, height));
     }
   }
 

@@ -13,7 +13,7 @@ const NEAR = 240, FAR = 160, SHIFTS = [0, -12, 12, -24, 24, -40, 40, -60, 60], F
 const meet = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 const covered = (a, b) => Math.max(0, Math.min(a.x1, b.x1) - Math.max(a.x0, b.x0)) * Math.max(0, Math.min(a.y1, b.y1) - Math.max(a.y0, b.y0));
 const grown = ({ x0, y0, x1, y1 }, by) => ({ x0: x0 - by, y0: y0 - by, x1: x1 + by, y1: y1 + by });
-const around = (x, y, w, h) => ({ x0: x - w / 2, y0: y - h / 2, x1: x + w / 2, y1: y + h / 2 });
+export const around = (x, y, w, h) => ({ x0: x - w / 2, y0: y - h / 2, x1: x + w / 2, y1: y + h / 2 });
 const within = ([x, y], box) => x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1;
 
 // The part of a wire that no other wire shares, as a rule: what leads into its end; between two lines the way back. With the points along it.
