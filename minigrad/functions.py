@@ -465,7 +465,10 @@ def _reduced(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _axes_of(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
     """The axes that there are to reduce: a 0-d tensor has none, though -1 and 0 are allowed to be named."""
-    return tuple(range(x.array.ndim)) if dim is None else _reduced(x, axes_of(x, dim, function))
+    ndim = x.array.ndim
+    if type(dim) is int and -ndim <= dim < ndim:  # by far most often
+        return (dim % ndim,)
+    return tuple(range(ndim)) if dim is None else _reduced(x, axes_of(x, dim, function))
 
 
 def _pick(first: Any, second: Any) -> Any:

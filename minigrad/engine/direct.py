@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import primitive
-from ..backend import IMMUTABLE, HostArray, float32, float64, host, normal
+from ..backend import IMMUTABLE, HostArray, beside_row, float32, float64, host, normal
 from ..nodes import OpNode, next_birth
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive
@@ -141,8 +141,12 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
             return long(a, b, params)
         if dtype is not float32 and dtype is not float64:
             return long(a, b, params)
+        alike = first is not HostArray or second is not HostArray or x.shape == y.shape
         try:
-            z = prim.forward(host, x, y, **params) if params else prim.forward(host, x, y)
+            if not alike and elementwise:
+                z = beside_row(prim.forward, x, y, params)
+            else:
+                z = prim.forward(host, x, y, **params) if params else prim.forward(host, x, y)
         except ValueError:
             return long(a, b, params)
         kind = type(z)
@@ -166,7 +170,7 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
             shape = node.shape = z.shape
             node.dtype = z.dtype
             node.unbroadcast = node.hooks = node.retained = node.tangents = None
-            if shape and elementwise:
+            if shape and elementwise and not (alike and first is second):
                 before = None if left is None or x.shape == shape else x.shape
                 after = None if right is None or y.shape == shape else y.shape
                 if before is not None or after is not None:

@@ -16,7 +16,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, silently
+from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, float32, host, silently
 from ..primitive import constant, elementwise, linear, primitive
 from .error_function import error_function
 from .shape import sum_to
@@ -81,7 +81,25 @@ def _like(x: Any, y: Any) -> Any:
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
-power = elementwise("pow", _power, lambda g, x, *, n: zeros_like(g) if n == 0 else g * (n * power(x, n=n - 1)), promote="same", symbol="^")
+def _pull_power(g: Any, x: Any, *, n: float) -> Any:
+    """n · x^(n - 1), and 0 for n = 0. Where n - 1, rounded, is as even as n is (in float32 from 2^24 on), n · sign(x) · |x|^(n - 1)."""
+    if n == 0:
+        return zeros_like(g)
+    if -256 <= n <= 256 or not _stays_even(x.dtype, n):
+        return g * (n * power(x, n=n - 1))
+    below = (x < 0) | (reciprocal(x) < 0)  # -0 too
+    return where(below, -g, g) * (n * power(where(below, -x, x), n=n - 1))
+
+
+def _stays_even(dtype: Any, n: float) -> bool:
+    """Whether n and n - 1 are both even when they are rounded to the dtype in which a power of such numbers is computed."""
+    if dtype.kind not in "fV":  # "V" is bfloat16's kind, of which powers are computed in float32
+        return False
+    rounded = float32.type if dtype.kind == "V" else dtype.type
+    return float(silently.run(rounded, n)) % 2 == 0 == float(silently.run(rounded, n - 1)) % 2
+
+
+power = elementwise("pow", _power, _pull_power, promote="same", symbol="^")
 """x to a constant real power n."""
 
 
@@ -191,13 +209,27 @@ def long_rows(size: int) -> tuple[int, int] | None:
 
 _rows: Callable[[int], tuple[int, int] | None] = functools.lru_cache(1024)(long_rows)
 
+ZEROS = 32_768
+"""So many zeros are kept to compare with; of longer arrays, rows."""
+
+
+@functools.lru_cache(2)
+def _host_zeros(dtype: Any) -> Any:
+    """Zeros that nobody writes to."""
+    zeros = host.zeros(ZEROS, dtype)
+    zeros.flags.writeable = False
+    return zeros
+
 
 def _relu(xp: Any, x: Any) -> Any:
-    """The larger of x and zeros. NumPy compares an array with an array five times faster than with a number, and a row of zeros will do."""
+    """The larger of x and zeros. NumPy compares an array with an array five times faster than with a number, most of all with one of its
+    own shape; for large ones a row of zeros will do."""
     if type(x) is HostArray and x.dtype in FAST_DTYPES and x.size >= 256 and x.flags.c_contiguous:
+        if x.size <= ZEROS:
+            return xp.maximum(x, _host_zeros(x.dtype)[: x.size].reshape(x.shape))
         rows = _rows(x.size)
         if rows is not None:
-            return xp.maximum(x.reshape(rows), xp.zeros(rows[1], x.dtype)).reshape(x.shape)
+            return xp.maximum(x.reshape(rows), _host_zeros(x.dtype)[: rows[1]]).reshape(x.shape)
     return xp.maximum(x, 0)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, host, silently
+from ..backend import FAST_DTYPES, HostArray, beside_row, host, silently
 from ..primitive import elementwise, primitive
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
@@ -229,7 +229,10 @@ scale_shift = primitive(
 def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
     out = matmul.forward(xp, x, w.transpose())
     if getattr(out, "ndim", 0) and out.dtype == b.dtype:
-        out += b
+        if type(out) is HostArray:
+            beside_row(lambda xp, table, row: xp.add(table, row, table), out, b, {})
+        else:
+            out += b
         return out
     return out + b
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, Array, DType, Shape
+from ..backend import FAST_DTYPES, Array, DType, Shape, host
 from ..ops.elementwise import long_rows
+from ..ops.linalg import is_turned
 from .instructions import Literal, Type
 
 FLOATS = "f"
@@ -333,7 +334,7 @@ def _matmul(k: Line) -> list[str] | None:
     if a is None or b is None or not k.all_of("fc") or not a.dtype == b.dtype == k.made.dtype:
         return None
     if len(a.shape) == 2 == len(b.shape):
-        return [f"{k.operands[0]}.dot({k.operands[1]}, out={k.out})"]
+        return _dot(k, a, b, k.operands[1], k.strides[1])
     return [f"matmul({k.operands[0]}, {k.operands[1]}, out={k.out})"]
 
 
@@ -342,7 +343,17 @@ def _affine(k: Line) -> list[str] | None:
     x, w, b = (k.array(i) for i in range(3))
     if x is None or w is None or b is None or len(x.shape) != 2 or not x.dtype == w.dtype == b.dtype or not k.all_of("f"):
         return None
-    return [f"{k.operands[0]}.dot({k.operands[1]}.transpose(), out={k.out})", f"add({k.out}, {k.operands[2]}, out={k.out})"]
+    turned, strides = Type((w.shape[1], w.shape[0]), w.dtype), k.strides[1]
+    product = _dot(k, x, turned, f"{k.operands[1]}.transpose()", strides and strides[::-1])
+    return [*product, f"add({k.out}, {k.operands[2]}, out={k.out})"]
+
+
+def _dot(k: Line, a: Type, b: Type, text: str, strides: tuple[int, ...] | None) -> list[str]:
+    """The product of two matrices, the right one copied where the engine copies it."""
+    if k.xp is not host or strides is None or not is_turned(a.shape, b.shape, strides):
+        return [f"{k.operands[0]}.dot({text}, out={k.out})"]
+    copy = k.scratch(b.shape, b.dtype)
+    return [f"copyto({copy}, {text})", f"{k.operands[0]}.dot({copy}, out={k.out})"]
 
 
 @entry("cat")

@@ -68,6 +68,31 @@ def test_constant_powers(torch, n) -> None:
     compare(torch, lambda lib, x: x**n, np.delete(CORNERS, [0, 4]) if n in HALVES else CORNERS, order=3)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("dtype", "n"), [("float32", n) for n in (1e10, 10**10, 2e7, 2**24, 2**24 + 2, 2.0**24 - 1)] + [("float16", 4000), ("float64", 2.0**54)]
+)
+def test_derivatives_of_large_even_powers(dtype: str, n, sign: int) -> None:
+    """Their derivative is odd, though n - 1 is n again, or another even number, when it is rounded to the dtype. Signs are those of whole
+    numbers, values those of float64: to the third derivative (where it is finite) and in both modes, for both zeros and infinities too.
+    """
+    n, whole = sign * n, sign * int(n)
+    step = np.finfo(dtype).eps
+    points = np.array([-1, 1, -1 - step, 1 + step, -1 + step / 2, 1 - step / 2, -0.0, 0.0, -2, 2, -0.5, 0.5, -np.inf, np.inf], dtype)
+    f, factor = (lambda x: x**n), 1.0
+    for exponent in (whole - 1, whole - 2, whole - 3)[: 1 if dtype == "float16" else 3]:
+        factor *= exponent + 1
+        slope = mg.func.grad(f)
+        got = mg.func.vmap(slope)(mg.tensor(points)).numpy()
+        (pushed,) = mg.func.jvp(f, (mg.tensor(points[0]),), (mg.tensor(np.ones((), dtype)),))[1:]
+        with np.errstate(all="ignore"):
+            want = (factor * np.abs(points.astype("float64")) ** float(exponent)).astype(dtype)
+        want = np.where(np.signbit(points) & (exponent % 2 == 1), -want, want)
+        np.testing.assert_allclose(got, want, rtol=2e-5 if dtype == "float32" else 4e-3)
+        assert pushed.item() == pytest.approx(got[0], rel=1e-6)
+        f = slope
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("base", [0.0, 0.5, 2, -1.5])
 def test_powers_of_constants(torch, base) -> None:
