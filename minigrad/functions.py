@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,13 +40,20 @@ def _made(array: Any, requires_grad: bool, device: Any = None) -> Tensor:
     return observe.made(out) if observe.observers else out
 
 
+def _not_negative(sizes: Shape) -> Shape:
+    """`sizes`, if a tensor can have them."""
+    if any_true(n < 0 for n in sizes):
+        raise ShapeError(f"sizes must be at least 0, got {sizes}.")
+    return sizes
+
+
 def _sizes(sizes: Sequence[Any]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` alike."""
     if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
         sizes = sizes[0]
     try:
-        return tuple(int(n) for n in sizes)
-    except (TypeError, ValueError):
+        return tuple(operator.index(n) for n in sizes)
+    except TypeError:
         raise TypeError(f"sizes must be whole numbers, got {', '.join(repr(n) for n in sizes)}.") from None
 
 
@@ -99,9 +107,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of the given size filled with one value."""
     value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
-    made, sizes = backend.as_payload(value, dtype), _sizes([size] if isinstance(size, int) else size)
-    if any_true(n < 0 for n in sizes):
-        raise ShapeError(f"sizes must be at least 0, got {sizes}.")
+    made, sizes = backend.as_payload(value, dtype), _not_negative(_sizes([size] if isinstance(size, int) else size))
     if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
         return _made(backend.full(sizes, made, str(device)), requires_grad)
     out = backend.zeros(sizes, made.dtype, made)
@@ -145,6 +151,7 @@ def arange(
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded."""
+    (steps,) = _not_negative(_sizes((steps,)))
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
     if not backend.is_differentiable(wanted):
         start, end, i = int(start), int(end), arange(steps, dtype=backend.float64, device=device)
@@ -156,7 +163,8 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device:
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n by m matrix with ones on its diagonal."""
-    return _made(backend.eye(n, n if m is None else m, dtype or backend.default_dtype(), str(device or "cpu")), requires_grad)
+    n, m = _not_negative(_sizes((n, n if m is None else m)))
+    return _made(backend.eye(n, m, dtype or backend.default_dtype(), str(device or "cpu")), requires_grad)
 
 
 def manual_seed(seed: int) -> None:
@@ -182,13 +190,13 @@ def _drawn_on(device: Any) -> dict[str, str]:
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return _made(_drawn(lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)), _sizes(size)), requires_grad)
+    return _made(_drawn(lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)), _not_negative(_sizes(size))), requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), _sizes(size)), requires_grad)
+    return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), _not_negative(_sizes(size))), requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -198,7 +206,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, 
     elif high is None:
         low, high = 0, low
     kind = backend.as_dtype(dtype) or backend.int64
-    return _made(_drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _sizes([size or ()])), False)
+    return _made(_drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _not_negative(_sizes([size or ()]))), False)
 
 
 def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -475,6 +483,9 @@ def _pick(first: Any, second: Any) -> Any:
     return second if first is None else first
 
 
+_sum, _mean = _on_one(rd.sum_), _on_one(rd.mean)
+
+
 def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Sum over `dim` (all axes by default). Integers and booleans are summed as int64."""
     x = as_tensor(x)
@@ -482,7 +493,7 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, ax
         x = x.to(dtype)
     elif x.array.dtype.kind in "bui":
         x = x.to(backend.int64)
-    total = rd.sum_(x, axes=_axes_of(x, dim if axis is None else axis, "sum"), keepdims=keepdim or keepdims)
+    total = _sum(x, {"axes": _axes_of(x, dim if axis is None else axis, "sum"), "keepdims": keepdim or keepdims})
     return total if dtype is None else total.to(dtype)  # type: ignore[no-any-return]
 
 
@@ -493,7 +504,7 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, a
         x = x.to(dtype)
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first: x.float().mean().")
-    return rd.mean(x, axes=_axes_of(x, dim if axis is None else axis, "mean"), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    return _mean(x, {"axes": _axes_of(x, dim if axis is None else axis, "mean"), "keepdims": keepdim or keepdims})  # type: ignore[no-any-return]
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -515,16 +526,16 @@ def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor
     return operation(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
-def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmax(x: Any, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
     none."""
-    return _place(rd.argmax, as_tensor(x), dim, keepdim)
+    return _place(rd.argmax, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
 
 
-def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmin(x: Any, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
     none."""
-    return _place(rd.argmin, as_tensor(x), dim, keepdim)
+    return _place(rd.argmin, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
 
 
 def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
@@ -537,16 +548,16 @@ def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> T
     return operation(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
-def all(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def all(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether all elements (over `dim`) are non-zero."""
     x = as_tensor(x)
-    return rd.all_(x, axes=_reduced(x, axes_of(x, dim, "all")), keepdims=keepdim)  # type: ignore[no-any-return]
+    return rd.all_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "all")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
 
 
-def any(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def any(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether some element (over `dim`) is non-zero."""
     x = as_tensor(x)
-    return rd.any_(x, axes=_reduced(x, axes_of(x, dim, "any")), keepdims=keepdim)  # type: ignore[no-any-return]
+    return rd.any_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "any")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------------ shapes
@@ -616,7 +627,12 @@ def transpose(x: Any, dim0: Any = None, dim1: Any = None) -> Tensor:
     return sh.permute(x, axes=tuple(axes))  # type: ignore[no-any-return]
 
 
-swapaxes = swapdims = transpose
+swapdims = transpose
+
+
+def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
+    """Two axes exchanged (a view), under NumPy's name."""
+    return transpose(x, axis0, axis1)
 
 
 def t(x: Any) -> Tensor:
@@ -669,7 +685,8 @@ def sum_to(x: Any, *shape: Any) -> Tensor:
 def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:
     """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or `flip(x, dims=(0, 1))`."""
     x = as_tensor(x)
-    turned = tuple(axis_of(x.ndim, d, "flip") for d in _sizes(axes if dims is None else (dims,)))
+    named = _sizes(axes if dims is None else (dims,))
+    turned = axes_of(x, named, "flip") if named else ()
     return sh.flip(x, axes=turned if x.ndim else ())  # type: ignore[no-any-return]
 
 

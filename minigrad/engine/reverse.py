@@ -204,7 +204,9 @@ def _pull_plainly(node: OpNode, g: Any, needed: set[Node], cotangents: dict[Node
         else:
             c = rule.function(g, *[values[k] for k in where])
         if unbroadcast is not None and unbroadcast[index] is not None:
-            c = primitive.registry["sum_to"](c, shape=unbroadcast[index])
+            sum_to = primitive.registry["sum_to"]
+            shape = unbroadcast[index]
+            c = sum_to.forward(backend.host, c, shape=shape) if type(c) is ndarray else sum_to(c, shape=shape)
         if c is None or c.dtype is not parent.dtype or c.shape != parent.shape:
             c = _fitting(node, index, parent, c)
         if parent not in cotangents:  # the first contribution is kept as it is
@@ -218,6 +220,8 @@ def _pull_plainly(node: OpNode, g: Any, needed: set[Node], cotangents: dict[Node
 def _named(node: OpNode, keywords: tuple[str, ...], index: int) -> dict[str, Any]:
     """The parameters of the operation that a rule asks for; `index` is the input's position."""
     params = node.params
+    if len(keywords) == 1 and keywords[0] in params:
+        return {keywords[0]: params[keywords[0]]}
     return {k: params.get(k, index) for k in keywords if k in params or k == "index"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, HOST_PAYLOADS, host, silently, stretched
 from ..primitive import constant, linear, primitive
-from .shape import broadcast_to, column_sums, has_rows, is_short, reshape, row_sums, slice_sums
+from .shape import broadcast_to, column_sums, has_rows, is_few, is_short, reshape, row_sums, slice_sums, total_of_few
 
 Axes = tuple[int, ...]
 FEW = 256
@@ -41,6 +41,8 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
         if has_rows(x, axes):
             total = row_sums(xp, x)
             return total.reshape((*x.shape[:-1], 1)) if keepdims else total
+    if axes and not keepdims and is_few(xp, x):
+        return total_of_few(x)
     return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
 
 

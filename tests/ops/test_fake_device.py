@@ -126,7 +126,7 @@ def test_a_small_network_trains_on_the_device() -> None:
         return [v.item() for v in losses], parameters
 
     (there, parameters), (here, _) = train(fake.asarray), train(lambda a: a)
-    assert there == here
+    np.testing.assert_allclose(there, here, rtol=1e-6)  # the host adds up a few numbers as a product with ones
     assert here[-1] < 0.8 * here[0]
     assert all(p.device == "fake:0" and p.dtype == backend.float32 for p in parameters)
 
