@@ -15,6 +15,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
+    parser.epilog = "The engines are minigrad, PyTorch, HIPS autograd, MyGrad and JAX; one that is not installed is named and left out."
     parser.add_argument("names", metavar="NAME", nargs="*", help="workloads to run (default: all)")
     parser.add_argument("--list", action="store_true", help="name the workloads and stop")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="timed rounds of each workload (default: %(default)s)")
@@ -39,12 +40,13 @@ def main(argv: list[str]) -> int:
     without = [name for name in options.names if name not in there]
     if without:
         parser.error(f"{without[0]} needs a CUDA device, and CuPy, which sees none here")
+    report.make_folder(parser, options.out)
     harness.set_torch_threads(options.threads)
     facts = machine.describe(options.threads)
-    print(report.heading(facts))
+    print(f"{report.heading(facts)}  \n{report.how(options.threads)}")
     results = []
     for name in options.names or there:
-        result = harness.measure(known[name], options.repeat, peak=peak_memory.measure)
+        result = harness.measure(known[name], options.repeat, peak=peak_memory.measure, threads=options.threads)
         print(report.table([result]), flush=True)
         results.append(result)
     for path in report.write(options.out, facts, results):

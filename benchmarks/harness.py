@@ -10,6 +10,13 @@ Figures are for a warm engine, as in a training loop: caches hold what the last 
 round and what is there then is frozen: garbage collection stays on, as it is for a user, but it does not search through the libraries' own
 objects again and again, which would be charged to whoever is running. (To collect before each round would empty the caches: it doubled the
 times of the smallest network, for all engines.)
+
+With more than one thread there is a fifth rule: before an engine's turn the process sleeps until none of its threads is busy, and then the
+engine runs once untimed. A library's worker threads do not sleep when their work is done: they spin, ready for more, and meanwhile they
+hold the processors that the next engine needs. That charged one engine for another's threads: minigrad's network took twice as long with
+two threads beside PyTorch, and as long as with one when it was alone. How long they spin was found by letting the process sleep after a
+run and reading its processor time each millisecond: the last of it was used 4 to 17 ms after a run of PyTorch (OpenMP), and about 100 ms
+after a run of NumPy (OpenBLAS). It depends on library and machine, so the process asks (`let_threads_sleep`) in place of a fixed pause.
 """
 
 import gc
@@ -18,13 +25,19 @@ import importlib.util
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time, sleep
 
 import numpy as np
 
 REFERENCE = "torch"
 INNER = 0.01
 """Seconds that each engine runs at least in a round."""
+WINDOW, PATIENCE = 0.02, 1.0
+"""Seconds over which a process must have used no processor time to count as asleep (the system adds it up only every few milliseconds), and
+the longest wait for that."""
+COMPILING = 5
+"""Runs of minigrad's compiled step, after the first, that are never timed: in the first ones it still runs as it was written, records and
+checks itself."""
 
 Run = Callable[[], list[np.ndarray]]
 """One complete run of a workload by one engine; returns the arrays (value and gradients) by which engines are compared."""
@@ -91,15 +104,34 @@ def set_torch_threads(threads: int) -> None:
 
 def is_installed(package: str, device: str = "cpu") -> bool:
     """Whether an engine is there, and sees a device of this kind."""
-    if not importlib.util.find_spec(package):
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:  # without an origin it is only a folder of that name on the path
         return False
     return device == "cpu" or bool(importlib.import_module(package).cuda.is_available())
 
 
-def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[Workload, str], int | None] = lambda *_: None) -> Result:
+def let_threads_sleep() -> bool:
+    """Sleeps until the other threads of this process sleep too; False if one is still busy after `PATIENCE` seconds."""
+    end = perf_counter() + PATIENCE
+    while perf_counter() < end:
+        before = process_time()
+        sleep(WINDOW)
+        if process_time() - before < WINDOW / 20:
+            return True
+    return False
+
+
+def measure(
+    workload: Workload,
+    repeat: int,
+    warm_up: int = 8,
+    peak: Callable[[Workload, str], int | None] = lambda *_: None,
+    threads: int = 1,
+) -> Result:
     """Checks that the peers agree, then times them in turns for `repeat` rounds; raises `DisagreementError` if they do not.
 
     peak: how the memory of a peer is measured.
+    threads: how many threads the libraries were given; with more than one, each turn begins with a pause and a run that is not timed.
     """
     repeat = min(repeat, workload.rounds or repeat)
     warm_up = min(warm_up, repeat)
@@ -107,7 +139,7 @@ def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[W
     missing = [name for name in workload.peers if name not in available]
     runs = {name: build() for name, build in available.items()}
     difference = check_agreement(workload, {name: run() for name, run in runs.items()})
-    inner = {name: _warm(run, warm_up) for name, run in runs.items()}
+    inner = {name: warm(run, max(warm_up, COMPILING) if _compiles(name) else warm_up, threads) for name, run in runs.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     gc.collect()
@@ -115,11 +147,7 @@ def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[W
     for round_number in range(repeat):
         first = round_number % len(names)  # nobody always goes first
         for name in names[first:] + names[:first]:
-            run = runs[name]
-            start = perf_counter()
-            for _ in range(inner[name]):
-                run()
-            seconds[name].append((perf_counter() - start) / inner[name])
+            seconds[name].append(take_turn(runs[name], inner[name], threads))
     gc.unfreeze()
     reference = seconds.get(REFERENCE, [])
     timings = {
@@ -133,8 +161,25 @@ def measure(workload: Workload, repeat: int, warm_up: int = 8, peak: Callable[[W
     return Result(workload, timings, missing, difference)
 
 
-def _warm(run: Run, times: int) -> int:
+def _compiles(peer: str) -> bool:
+    return peer.startswith("minigrad ")  # compiled, captured, fused
+
+
+def take_turn(run: Run, times: int, threads: int) -> float:
+    """Runs `times` times, and gives the mean of the seconds that a run took."""
+    if threads > 1:
+        let_threads_sleep()
+        run()  # wakes the engine's own threads
+    start = perf_counter()
+    for _ in range(times):
+        run()
+    return (perf_counter() - start) / times
+
+
+def warm(run: Run, times: int, threads: int) -> int:
     """Runs a few times, and says how many runs a round needs."""
+    if threads > 1:
+        let_threads_sleep()
     fastest = INNER
     for _ in range(times):
         start = perf_counter()
@@ -151,7 +196,7 @@ def check_agreement(workload: Workload, results: dict[str, list[np.ndarray]]) ->
         if [a.shape for a in found] != [b.shape for b in expected]:
             raise DisagreementError(f"{workload.name}: {name} and {first} give arrays of different number or shape")
         for number, (a, b) in enumerate(zip(found, expected, strict=True)):
-            scale = max(float(np.max(np.abs(b))), np.finfo(b.dtype).tiny)
+            scale = max(float(np.max(np.abs(b))), float(np.finfo(b.dtype).tiny))
             difference = float(np.max(np.abs(a.astype(np.float64) - b.astype(np.float64)))) / scale
             if not difference <= workload.tolerance:  # so that NaN does not pass
                 message = f"{workload.name}: array {number} of {name} and {first} differs by {difference:.3g} of its size"

@@ -8,15 +8,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("minigrad", "numpy", "torch")
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""The variables by which OpenMP and the linear-algebra libraries are told how many threads to use."""
+PACKAGES = ("minigrad", "numpy", "torch", "autograd", "mygrad", "jax")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "PJRT_NPROC", "NPROC")
+"""The variables by which OpenMP and the linear-algebra libraries are told how many threads to use.
+
+The last two are for JAX: its compiler XLA makes a pool of as many threads as it believes there are processors (older versions read NPROC).
+Its flag xla_cpu_multi_thread_eigen changes nothing: with it off, two processors were busy as before.
+"""
 
 
 def limit_threads(threads: int) -> None:
     """Let the linear-algebra libraries use so many threads. They look when they are loaded: call it before anything imports one."""
     for variable in THREADS:
         os.environ[variable] = str(threads)
+    os.environ["JAX_PLATFORMS"] = "cpu"  # JAX takes a GPU where it finds one
 
 
 def describe(threads: int) -> dict[str, Any]:

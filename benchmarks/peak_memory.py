@@ -2,8 +2,8 @@
 
 Each peer gets a process of its own, in which the workload is built and run once, thrown away (so that whatever is loaded late is there, and
 what was freed has gone back to the system), and then built and run again. The figure is how far the process rose above the state before the
-second time: data, parameters, graph and all. Linux only: elsewhere, or where the kernel does not let a process reset its own high-water
-mark, there is no figure.
+second time: data, parameters, graph and all, and what a compiler needs that compiles the function anew (JAX's does). Linux only: elsewhere,
+or where the kernel does not let a process reset its own high-water mark, there is no figure.
 """
 
 import ctypes

@@ -1,12 +1,19 @@
 """How figures are shown and kept: a Markdown table for people, and JSON with every single time for whoever wants to look again."""
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import REFERENCE, Result, quartiles
 
-HOW = "warm: short runs are repeated within a round, and the heap is collected and frozen once, before the first"
+WARM = "warm: short runs are repeated within a round, and the heap is collected and frozen once, before the first"
+ASLEEP = "before each turn the process sleeps until the threads of the turn before have stopped spinning, and then one run is not timed"
+
+
+def how(threads: int) -> str:
+    """How was timed, in a line: with more than one thread the engines must not disturb each other by threads that wait."""
+    return WARM if threads == 1 else f"{WARM}; {ASLEEP}"
 
 
 def heading(facts: dict[str, Any]) -> str:
@@ -35,7 +42,7 @@ def table(results: list[Result]) -> str:
             ratio = "| - | - |"
             if timing.ratios:
                 r_low, r_middle, r_high = quartiles(timing.ratios)
-                ratio = f"| {r_middle:.2f} | {r_low:.2f} to {r_high:.2f} |"
+                ratio = f"| {times(r_middle)} | {times(r_low)} to {times(r_high)} |"
             lines.append(f"| {name} | {middle:.3f} ms | {low:.3f} to {high:.3f} ms {ratio} {_size(timing.peak)} |")
         lines += [f"| {name} | not installed | - | - | - | - |" for name in result.missing]
         parts.append("\n".join(lines))
@@ -48,8 +55,7 @@ def _size(peak: int | None) -> str:
 
 def write(folder: Path, facts: dict[str, Any], results: list[Result]) -> list[Path]:
     """Keeps one JSON and one Markdown file a workload in `folder`, in place of the ones of an earlier run; returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    written: list[Path] = []
     for result in results:
         document = {
             **facts,
@@ -59,22 +65,47 @@ def write(folder: Path, facts: dict[str, Any], results: list[Result]) -> list[Pa
             "largest_relative_difference": result.difference,
             "peers": {
                 name: {
-                    "seconds": dict(zip(("lower_quartile", "median", "upper_quartile"), quartiles(timing.seconds), strict=True)),
-                    "ratio_to_torch": dict(zip(("lower_quartile", "median", "upper_quartile"), quartiles(timing.ratios), strict=True))
-                    if timing.ratios
-                    else None,
+                    "seconds": named_quartiles(timing.seconds),
+                    "ratio_to_torch": named_quartiles(timing.ratios) if timing.ratios else None,
                     "peak_bytes": timing.peak,
-                    "every_run_seconds": [float(f"{second:.4g}") for second in timing.seconds],
+                    "every_run_seconds": short(timing.seconds),
                 }
                 for name, timing in result.timings.items()
             },
             "not_installed": result.missing,
         }
-        stem = folder / f"{result.workload.name}-threads{facts['threads']}"
-        for path, text in (
-            (stem.with_suffix(".json"), json.dumps(document, indent=1) + "\n"),
-            (stem.with_suffix(".md"), f"{heading(facts)}  \n{HOW}  \n`{facts['command']}`\n{table([result])}\n"),
-        ):
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
+        text = f"{heading(facts)}  \n{how(facts['threads'])}  \n`{facts['command']}`\n{table([result])}\n"
+        written += keep(folder, f"{result.workload.name}-threads{facts['threads']}", document, text)
     return written
+
+
+def times(ratio: float) -> str:
+    """A ratio with two decimals, or with two digits where it is small."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
+def make_folder(parser: argparse.ArgumentParser, folder: Path) -> None:
+    """Makes the folder for the figures before minutes are spent on them; ends the command where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {folder} cannot be a folder: {error.strerror}")
+
+
+def keep(folder: Path, stem: str, document: dict[str, Any], text: str) -> list[Path]:
+    """Writes `stem`.json and `stem`.md into `folder`, which is made where it is not there; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{stem}.json", folder / f"{stem}.md"]
+    paths[0].write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    paths[1].write_text(text, encoding="utf-8")
+    return paths
+
+
+def named_quartiles(figures: list[float]) -> dict[str, float]:
+    """The quartiles by their names, as the JSON files have them."""
+    return dict(zip(("lower_quartile", "median", "upper_quartile"), quartiles(figures), strict=True))
+
+
+def short(figures: list[float]) -> list[float]:
+    """Four digits of each: what a clock says beyond that is noise."""
+    return [float(f"{figure:.4g}") for figure in figures]

@@ -8,28 +8,38 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import peers
 from benchmarks.harness import Run, Workload
 
 SIZE, FACTORS = 1024, 4
 
 
-def products(engine: Any, size: int, device: str = "cpu") -> Run:
-    """One chain a run, forward and backward. On another device than the CPU it gives the sum alone."""
+def data(size: int) -> list[np.ndarray]:
+    """The matrices, from a fixed seed."""
     random = np.random.default_rng(0)
-    data = [(random.random((size, size)) / size).astype(np.float32) for _ in range(FACTORS)]
-    matrices = [engine.tensor(matrix, device=device, requires_grad=True) for matrix in data]
+    return [(random.random((size, size)) / size).astype(np.float32) for _ in range(FACTORS)]
+
+
+def _sum_of_product(matrices: list[Any]) -> Any:
+    """The sum of the entries of the product; the same lines for every engine."""
+    product = matrices[0]
+    for factor in matrices[1:]:
+        product = product @ factor
+    return product.sum()
+
+
+def products(engine: Any, size: int, device: str = "cpu") -> Run:
+    """One chain a run, forward and backward. From another device than the CPU only the first row of a gradient comes back."""
+    matrices = [engine.tensor(matrix, device=device, requires_grad=True) for matrix in data(size)]
 
     def run() -> list[np.ndarray]:
-        product = matrices[0]
-        for factor in matrices[1:]:
-            product = product @ factor
         for matrix in matrices:
             matrix.grad = None
-        total = product.sum()
+        total = _sum_of_product(matrices)
         total.backward()
         if device != "cpu":  # the last gradient waits for all work before it
             return [total.detach().cpu().numpy(), matrices[0].grad[:1].cpu().numpy()]
-        return [product.detach().numpy(), *(matrix.grad.numpy() for matrix in matrices)]
+        return [total.detach().numpy(), *(matrix.grad.numpy() for matrix in matrices)]
 
     return run
 
@@ -46,12 +56,17 @@ def torch(size: int = SIZE) -> Run:
     return products(pt, size)
 
 
+def functional(size: int = SIZE) -> tuple[peers.Function, list[np.ndarray]]:
+    """The sum of the product as a function of the matrices; and the matrices."""
+    return lambda _, matrices: _sum_of_product(matrices), data(size)
+
+
 WORKLOADS = (
     Workload(
         name="large_products",
         title=f"{FACTORS} matrices of {SIZE} x {SIZE} in float32 multiplied in a row, forward and backward",
         unit=f"{3 * (FACTORS - 1)} products of {SIZE} x {SIZE} matrices",
-        peers={"minigrad": partial(minigrad, SIZE), "torch": partial(torch, SIZE)},
+        peers={"minigrad": partial(minigrad, SIZE), "torch": partial(torch, SIZE), **peers.differentiating(functional)},
         tolerance=1e-4,
         rounds=10,
     ),

@@ -1,7 +1,7 @@
 """A small network in plain operations: 2-25-25-25-2 with relu, softmax and mean squared error, and gradient descent on 1,000 points.
 
 Two coordinates in, whether the point lies in a disk out. One run is one epoch on the full batch: forward, backward and the update of all
-eight parameters. The same lines run in every engine; no layer, loss or optimiser of either is used. The parameters go on from run to run,
+eight parameters. The same lines run in every engine; no layer, loss or optimiser of any is used. The parameters go on from run to run,
 so the engines are compared on their first epoch, from the same initial parameters.
 """
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import peers
 from benchmarks.harness import Run, Workload
 
 SIZES = (2, 25, 25, 25, 2)
@@ -29,12 +30,12 @@ def data(points: int, dtype: type) -> tuple[np.ndarray, np.ndarray, list[np.ndar
     return x.astype(dtype), np.eye(2, dtype=dtype)[inside.astype(int)], [p.astype(dtype) for p in parameters]
 
 
-def _loss(relu: Any, exp: Any, x: Any, target: Any, parameters: list[Any]) -> Any:
+def _loss(relu: Any, exp: Any, row_sums: Any, x: Any, target: Any, parameters: list[Any]) -> Any:
     """The mean squared error of the network; the same lines for every engine."""
     for weight, bias in zip(parameters[:-2:2], parameters[1:-2:2], strict=True):
         x = relu(x @ weight + bias)
     scores = exp(x @ parameters[-2] + parameters[-1])
-    difference = scores / scores.sum(1, keepdim=True) - target
+    difference = scores / row_sums(scores) - target
     return (difference * difference).mean()
 
 
@@ -46,7 +47,7 @@ def training(engine: Any, points: int, dtype: type, compile: Any = lambda step: 
 
     @compile
     def step() -> Any:
-        loss = _loss(engine.relu, engine.exp, x, target, parameters)
+        loss = _loss(engine.relu, engine.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters)
         loss.backward()
         with engine.no_grad():
             for parameter in parameters:
@@ -81,12 +82,22 @@ def torch(points: int = POINTS, dtype: type = np.float32) -> Run:
     return training(pt, points, dtype)
 
 
+def functional(points: int = POINTS, dtype: type = np.float32) -> tuple[peers.Function, list[np.ndarray], float]:
+    """The loss as a function of an engine with NumPy's names and of the parameters; the initial parameters; and the rate."""
+    x, target, initial = data(points, dtype)
+
+    def loss(engine: Any, parameters: list[Any]) -> Any:
+        return _loss(peers.relu, engine.exp, lambda scores: scores.sum(1, keepdims=True), x, target, parameters)
+
+    return loss, initial, RATE
+
+
 WORKLOADS = (
     Workload(
         name="network_2_25",
         title=f"{'-'.join(map(str, SIZES))} network, relu, softmax, mean squared error in plain operations, float32, {POINTS:,} points",
         unit="one epoch of gradient descent on the full batch",
-        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
+        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch, **peers.descending(functional)},
         # The last bias's gradient is a sum of 1,000 float32 terms that nearly cancel. In float64 a test asks for 1e-11.
         tolerance=1e-3,
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import peers
 from benchmarks.harness import Run, Workload
 
 LENGTH = 100
@@ -27,19 +28,34 @@ CALLS = {"add": 1, "multiply": 1, "exp": 3, "sum": 2, "matmul": 1}
 """Operations in a link."""
 
 
-def _run(engine: Any, name: str) -> Run:
+def _constant(name: str) -> np.ndarray:
+    return MATRIX if name == "matmul" else np.full(4, 0.25 if name == "sum" else 0.99, np.float32)
+
+
+def _chain(engine: Any, name: str, x: Any, constant: Any) -> Any:
+    """The sum of what comes out at the end of the chain; the same lines for every engine."""
     link = LINKS[name]
-    constant = engine.tensor(MATRIX if name == "matmul" else np.full(4, 0.25 if name == "sum" else 0.99, np.float32))
+    for _ in range(LENGTH):
+        x = link(engine, x, constant)
+    return x.sum()
+
+
+def _run(engine: Any, name: str) -> Run:
+    constant = engine.tensor(_constant(name))
 
     def run() -> list[np.ndarray]:
         x = engine.tensor(START, requires_grad=True)
-        y = x
-        for _ in range(LENGTH):
-            y = link(engine, y, constant)
-        y.sum().backward()
-        return [y.detach().numpy(), x.grad.numpy()]
+        total = _chain(engine, name, x, constant)
+        total.backward()
+        return [total.detach().numpy(), x.grad.numpy()]
 
     return run
+
+
+def functional(name: str) -> tuple[peers.Function, list[np.ndarray]]:
+    """The chain as a function of an engine with NumPy's names and of its leaf; and the leaf."""
+    constant = _constant(name)
+    return lambda engine, leaves: _chain(engine, name, leaves[0], constant), [START]
 
 
 def minigrad(name: str) -> Run:
@@ -59,7 +75,11 @@ WORKLOADS = tuple(
         name=f"small_{name}",
         title=f"A chain of {LENGTH} links of {name} ({calls} small operation(s) a link) on 4 numbers in float32, forward and backward",
         unit=f"{LENGTH * calls} operations forward and backward",
-        peers={"minigrad": partial(minigrad, name), "torch": partial(torch, name)},
+        peers={
+            "minigrad": partial(minigrad, name),
+            "torch": partial(torch, name),
+            **peers.differentiating(partial(functional, name)),
+        },
         tolerance=1e-4,
     )
     for name, calls in CALLS.items()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import peers
 from benchmarks.harness import Run, Workload
 
 SIZES = (2, 16, 16, 1)
@@ -78,12 +79,18 @@ def torch(points: int = POINTS) -> Run:
     return _training(pt, points)
 
 
+def functional(points: int = POINTS) -> tuple[peers.Function, list[np.ndarray], float]:
+    """The loss as a function of an engine with NumPy's names and of the parameters; the initial parameters; and the rate."""
+    x, labels, initial = data(points)
+    return lambda _, parameters: _loss(peers.relu, x, labels, parameters), initial, RATE
+
+
 WORKLOADS = (
     Workload(
         name="two_moons",
         title=f"{'-'.join(map(str, SIZES))} network on two moons, maximum-margin loss, weight decay, float32, {POINTS} points",
         unit="one step of gradient descent on the full batch",
-        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
+        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch, **peers.descending(functional)},
         tolerance=1e-3,
     ),
 )

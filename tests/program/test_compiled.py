@@ -151,7 +151,7 @@ def plain_network() -> Any:
     parameters = [mg.tensor(p, requires_grad=True) for p in initial]
 
     def epoch() -> Any:
-        loss = _loss(mg.relu, mg.exp, x, target, parameters)
+        loss = _loss(mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters)
         loss.backward()
         with mg.no_grad():
             for parameter in parameters:
@@ -181,7 +181,7 @@ def test_the_plain_network_with_an_optimiser(make: str) -> None:
 
         def epoch() -> Any:
             optimizer.zero_grad()
-            loss = _loss(mg.relu, mg.exp, x, target, parameters)
+            loss = _loss(mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters)
             loss.backward()
             optimizer.step()
             return loss
