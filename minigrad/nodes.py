@@ -48,9 +48,14 @@ class Node:
     dtype: DType
     hooks: dict[int, Callable[[Any], Any]] | None
     retained: weakref.ref[Any] | None
-    _notes: Notes
+    _notes: Notes | None
     tangents: Any = None
     has_hooks = False  # whether hooks stand around its rule: a matter of the class, see engine/around.py
+
+    @property
+    def awaited(self) -> bool:
+        """Whether hooks wait for the gradient to be stored, which only that of a leaf is."""
+        return False
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -144,11 +149,10 @@ class Notes:
 
 def notes_of(node: Node) -> Notes:
     """A node's notes, made on first use."""
-    try:
-        return node._notes
-    except AttributeError:
-        node._notes = Notes()
-        return node._notes
+    notes = getattr(node, "_notes", None)
+    if notes is None:
+        notes = node._notes = Notes()
+    return notes
 
 
 def _watched(node: Node) -> Notes:
@@ -201,7 +205,9 @@ class OpNode(Node):
     tangents: tuple[Any, ...] | None
 
     def name(self) -> str:
-        return "".join(part.capitalize() for part in self.primitive.name.split("_")) + "Backward0"
+        name = self.primitive.name
+        found = _NAMES.get(name) or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+        return found if isinstance(found, str) else found(self)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -244,6 +250,35 @@ class OpNode(Node):
         self.versions = ()
 
 
+def _reduced(name: str) -> Callable[[OpNode], str]:
+    """PyTorch has two functions for a sum, and so on: over everything, and over some of the axes."""
+
+    def named(node: OpNode) -> str:
+        axes, (parent, *_) = node.params.get("axes", (node.params.get("axis"),)), node.parents
+        some = parent is not None and axes != (None,) and len(axes) < len(parent.shape)
+        return f"{name}Backward{int(some)}"
+
+    return named
+
+
+def _read(node: OpNode) -> str:
+    """x[0] selects, x[1:] slices, x[None] adds an axis: an index does so from left to right, and its last part is the last function."""
+    index = node.params["index"]
+    parts = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != slice(None)]
+    last = parts[-1] if parts else slice(None)
+    return f"{'Slice' if isinstance(last, slice) else 'Unsqueeze' if last is None else 'Select'}Backward0"
+
+
+_NAMES: dict[str, str | Callable[[OpNode], str]] = {
+    "affine": "AddmmBackward0", "broadcast_to": "ExpandBackward0", "cast": "ToCopyBackward0", "clamp": "ClampBackward1",
+    "convolve": "ConvolutionBackward0", "det": "LinalgDetBackward0", "getitem": "IndexBackward0", "inv": "LinalgInvExBackward0",
+    "log1p": "Log1PBackward0", "matmul": lambda node: f"{('Dot', 'Mv', 'Mm', 'Bmm')[min(len(node.shape), 3)]}Backward0",
+    "mean": _reduced("Mean"), "pad_axis": "ConstantPadNdBackward0", "pow_tensor": "PowBackward1", "prod": _reduced("Prod"),
+    "reshape": "ViewBackward0", "square": "PowBackward0", "sum": _reduced("Sum"), "window": _read,
+}  # fmt: skip
+"""What PyTorch calls the nodes of operations that have another name, or several names, there."""
+
+
 class Pick(Node):
     """One of the results of an operation with several."""
 
@@ -282,7 +317,7 @@ class Leaf(Node):
         self.array, self.shape, self.dtype = tensor.array, tensor.array.shape, tensor.array.dtype
         self.tensor: weakref.ref[Any] = weakref.ref(tensor)
         self.version: Version | None = tensor.version
-        self.stores_grad = stores_grad
+        self.stores_grad, self._notes = stores_grad, None
         self.after: dict[int, Callable[[Any], Any]] | None = None
 
     def name(self) -> str:
@@ -291,7 +326,7 @@ class Leaf(Node):
     @property
     def awaited(self) -> bool:
         """Whether hooks wait for the gradient to be stored: the tensor's or the node's."""
-        notes = getattr(self, "_notes", None)
+        notes = self._notes
         return bool(self.after or (notes is not None and (notes.before or notes.after)))
 
     @property

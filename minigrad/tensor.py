@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import nodes, observe
-from .backend import Array, DType, Shape, as_payload, device_of, is_differentiable, is_immutable, owned_array
+from .backend import Array, DType, HostArray, Shape, as_payload, device_of, is_differentiable, is_immutable, owned_array
 from .errors import DeviceError, DTypeError, NoGradientError, ShapeError
 from .nodes import Leaf, Node, Version
 from .primitive import Primitive
@@ -229,7 +229,7 @@ def alias(tensor: Tensor) -> Tensor:
 
 def overwrite_payload(tensor: Tensor, values: Array) -> None:
     """Put `values` (broadcastable, castable) into the tensor's memory and count it."""
-    if hasattr(type(values), "__minigrad_write__"):
+    if type(values) is not HostArray and hasattr(type(values), "__minigrad_write__"):
         values.__minigrad_write__(tensor)
     version = memory_version(tensor)
     tensor.array[...] = values

@@ -8,6 +8,7 @@ after their last reader. Long programs are cut into parts, each a function, whic
 from __future__ import annotations
 
 import functools
+import math
 from types import CodeType
 from typing import Any
 
@@ -15,8 +16,9 @@ from .. import backend
 from ..backend import normal
 from ..errors import ProgramError
 from ..ops.chance import RANDOM
+from ..ops.shape import FEW_TERMS
 from .instructions import Instruction, Literal, Program, Ref, Type, map_params
-from .kernels import EXPRESSIONS, FUNCTIONS, IN_PLACE, TABLE, Line, row_major
+from .kernels import EXPRESSIONS, FUNCTIONS, IN_PLACE, TABLE, Line, name_of_number, row_major
 from .memory import Arena, Facts, Piece, deaths, last_uses
 from .passes import SMALL
 
@@ -24,6 +26,8 @@ DATA_SHAPED = frozenset(("argwhere", "bincount", "getitem"))
 """Primitives whose result's shape can depend on values (that of `getitem` on a mask's)."""
 A_NUMBER = Literal(float("nan"))
 """What a kernel is told of an operand that is a Python number known only when the program runs."""
+LOOKS = {"permute": "{}.transpose({axes})", "reshape": "{}.reshape({shape})"}
+"""How an array is looked at in another shape or order of axes, where that is a method of its own."""
 PART = 400
 """Instructions in one function."""
 
@@ -61,7 +65,11 @@ class Lowered:
     @property
     def planned(self) -> int:
         """The most bytes that a run needs for values: buffers, kernel constants, fresh memory."""
-        return self.arena.total + sum(int(a.nbytes) for a in self.statics.values()) + self.fresh_peak
+        mine = [
+            a for a in self.statics.values() if a.ndim and getattr(a, "base", None) is None
+        ]  # no single numbers, nor the engine's zeros
+        own = sum(int(a.nbytes) for a in mine)
+        return self.arena.total + own + self.fresh_peak
 
     def workspace(self) -> list[Any]:
         """Functions with buffers of their own, one for each part."""
@@ -153,6 +161,9 @@ class Lowered:
                 written = self._into(at, instruction, operands, dying)
                 if written is not None:
                     return written
+            if name in ("sum", "mean") and (total := self._total(instruction)) is not None:
+                self._release(at, dying, None)
+                return [f"{out} = {total}"]
             if facts.strides[number] is None and name in EXPRESSIONS and kind.dtype in backend.FAST_DTYPES and self._numbers(instruction):
                 return [f"{out} = {EXPRESSIONS[name].format(*operands)}"]
         self._release(at, dying, None)
@@ -161,10 +172,23 @@ class Lowered:
     def _literal(self, value: Any) -> str:
         """A Python number as Python text; what has no text that is an expression (nan, inf) gets a name."""
         if isinstance(value, float | complex) and value - value != 0:
-            name = f"number_{repr(value).strip('()').replace('-', 'minus_').replace('+', '_').replace('.', '_')}"
-            self.names[name] = value
-            return name
+            self.names[name_of_number(value)] = value
+            return name_of_number(value)
         return repr(value)
+
+    def _total(self, instruction: Instruction) -> str | None:
+        """The sum or the mean of all elements of a small array, as `ops.shape.total_of_few`; None where the engine does it otherwise."""
+        source = instruction.operands[0]
+        assert type(source) is int
+        kind = self.program.types[source]
+        size, strides = math.prod(kind.shape), self.facts.strides[source]
+        whole = len(instruction.params["axes"]) == len(kind.shape) and not instruction.params["keepdims"]
+        few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and (len(kind.shape) == 1 or row_major(strides, kind))
+        if not (whole and few and kind.shape) or strides is None or self.xp is not backend.host:
+            return None
+        ones = self._static("ones", self.xp.ones(size, kind.dtype))
+        total = f"{self._seen(f'v{source}', '.reshape(-1)')}.dot({ones})"
+        return total if instruction.primitive.name == "sum" else f"{total} / {size}"
 
     def _numbers(self, instruction: Instruction) -> bool:
         """Whether all operands are bare numbers."""
@@ -299,6 +323,8 @@ class Lowered:
         refs = [n for n in instruction.reads()[sum(type(o) is int for o in instruction.operands) :]]
         name = f"{primitive.name}_{outputs[0]}"
         forward, params, count = primitive.forward, instruction.params, len(operands)
+        if primitive.name in LOOKS and not refs and self.facts.plain[outputs[0]] and type(instruction.operands[0]) is int:
+            return f"v{outputs[0]} = {LOOKS[primitive.name].format(operands[0], **params)}"
         if refs:
 
             def call(*values: Any) -> Any:

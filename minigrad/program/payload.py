@@ -113,7 +113,8 @@ class Recorded:
         array = self.array.copy()
         if is_immutable(array) or array.ndim < 2 or array.strides == self.array.strides:
             return Recorded(self.recorder, array, self.number)
-        return self.reshape((-1,)).reshape(self.shape)  # a change of layout is an instruction: sums depend on it in their last bits
+        laid = self.reshape((-1,)).reshape(self.shape)  # a change of layout is an instruction: sums depend on it in their last bits
+        return Recorded(self.recorder, array, laid.number)  # of its own: where axes have length 1, these reshapes are windows
 
     def astype(self, dtype: Any, copy: bool = True) -> Recorded:
         """The same values in another dtype."""

@@ -35,6 +35,7 @@ from .passes import simplified
 from .payload import Memory, Recorded, RunTimeNumber, viewed
 from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
 from .structure import describe
+from .world import World
 
 
 def trace(function: Callable[..., Any], *examples: Any, backward: bool = False, simplify: bool = True, name: str | None = None) -> Program:
@@ -61,7 +62,9 @@ def recorded(
     inputs = _named_inputs(function, leaves, len(examples))
     recorder = Recorder()
     recorder.name_tensors(function)
+    outside = World([(title, function)]).tensors
     with recorder.recording():
+        recorder.lift_constants(outside)
         tensors = [recorder.input(tensor, label) for label, tensor in inputs]
         arguments = _placed(template, tensors)
         if backward:
@@ -165,6 +168,14 @@ class Recorder:
         for name, tensor in tensors:
             self._world[id(tensor)] = tensor
             self._note_outside(name, tensor)
+
+    def lift_constants(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
+        """Record what becomes of these tensors (with names) from the start. One that is first read where no operation has it as an operand,
+        as a cotangent or as an index, and then changed in place, would else be frozen. Leaves are met by operations only."""
+        for name, tensor in tensors:
+            if tensor.node is None and tensor.tangents is None:
+                self._labels.setdefault(id(tensor), name)
+                self.lift(tensor)
 
     def lift_world(self) -> None:
         """Give all tensors of the world, and their gradients, payloads that record."""

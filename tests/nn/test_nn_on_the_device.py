@@ -51,7 +51,8 @@ def test_layer_stays_on_the_device(name: str) -> None:
     assert synchronised == []
     assert uploaded == []
     for y, z in zip(*results, strict=True):
-        np.testing.assert_array_equal(y.detach().numpy(), host(z), err_msg="the result")
+        close = {"rtol": 1e-6 if y.ndim == 0 else 0}  # the host adds up a few numbers as a product with ones
+        np.testing.assert_allclose(y.detach().numpy(), host(z), **close, err_msg="the result")
     for a, b in zip([*mine, *here.parameters()], [*other, *there.parameters()], strict=True):
         assert (a.grad is None) == (b.grad is None)
         if a.grad is not None:

@@ -83,8 +83,9 @@ each_case = pytest.mark.parametrize(("case", "dtype"), DTYPES, ids=[f"{c.id}-{d}
 
 @each_case
 def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
-    """Equal to the host's bit for bit, and nothing was copied to the host for it."""
-    compare_with_host(case, dtype, fake.asarray, "fake:0")
+    """Equal to the host's bit for bit (but for sums, of which the host takes those of a few numbers as products with ones), and nothing was
+    copied to the host for it."""
+    compare_with_host(case, dtype, fake.asarray, "fake:0", tolerance=1e-15 if case.primitive in ("sum", "mean", "sum_to") else 0.0)
     assert synchronised == []
 
 
