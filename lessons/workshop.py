@@ -297,7 +297,8 @@ def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
     except Missing as missing:
         print(f"{missing} Do that, and come back.")
     except Exception as error:
-        print(f"Not yet: {describe(error, run)} Are your functions written, and their checks passed?")
+        said = describe(error, run)
+        print(f"Not yet: {said}{'' if said.endswith('.') else '.'} Are your functions written, and their checks passed?")
     return instead
 
 

@@ -95,6 +95,14 @@ class GraphError(AutogradError):
     """
 
 
+class TraceTooLargeError(AutogradError):
+    """A Trace would have more nodes than were allowed; the recording was stopped there.
+
+    >>> watch.trace_function(long, 1.0, most=100)            # fails, if long(1.0) makes more than 100 nodes
+    >>> watch.trace_function(one_layer, 1.0, most=100)       # the cure: a smaller part, or a larger limit
+    """
+
+
 class ProgramError(AutogradError):
     """A recorded program is malformed, was called with inputs that it was not recorded for, or something cannot be recorded.
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import backend, functions
+from . import backend, functions, observe
 from .engine.direct import on_itself, on_one, on_two
 from .engine.inplace import assign, check_target
 from .engine.modes import state
@@ -339,9 +339,21 @@ def item(self: Tensor) -> Any:
 
 
 attach(Tensor, "__bool__", lambda self: bool(_truth(self)))
-attach(Tensor, "__float__", lambda self: float(self.item()))
-attach(Tensor, "__int__", lambda self: int(self.item()))
-attach(Tensor, "__complex__", lambda self: complex(self.item()))
+
+
+def _as_number(kind: type) -> Callable[[Tensor], Any]:
+    """The method behind `float(x)`, and behind `math.sin(x)`."""
+
+    def method(self: Tensor) -> Any:
+        if observe.observers:
+            observe.read(self, kind.__name__)
+        return kind(self.item())
+
+    return method
+
+
+for _kind in (float, int, complex):
+    attach(Tensor, f"__{_kind.__name__}__", _as_number(_kind))
 attach(Tensor, "__format__", lambda self, spec: format(self.item(), spec) if spec else repr(self))
 
 

@@ -158,6 +158,13 @@ def made(tensor: Any) -> Any:
     return tensor
 
 
+def read(tensor: Any, kind: str) -> None:
+    """A tensor was turned into Python's number of this kind ("float"): told to those of this thread's observers that have a `read`."""
+    for observer in _here.listening:
+        if hasattr(observer, "read"):
+            observer.read(tensor, kind)
+
+
 def current() -> Event | None:
     """The innermost event under way in this thread, or None (always None where nobody listens)."""
     return _here.event

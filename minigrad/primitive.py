@@ -134,7 +134,11 @@ class Primitive:
         self.symbol = symbol or name
         self.real_only = real_only
         if kind != "constant" and len(pulls) != len(self.inputs):
-            raise TypeError(f"{name}: {len(pulls)} rules for the {len(self.inputs)} inputs {self.inputs}.")
+            found = ", ".join(self.inputs) or "none"
+            raise TypeError(
+                f"{name}: one rule for each input is needed, but got {len(pulls)} for {len(self.inputs)} (inputs: {found}). The first "
+                "parameter of the forward function is the array library, as in lambda xp, x: xp.sin(x); the inputs come after it."
+            )
         self.pulls = tuple(self._rule(p) for p in pulls)
         self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
         self.elementwise = kind == "elementwise"
@@ -142,7 +146,7 @@ class Primitive:
         self.run_one: Callable[..., Any] | None = None
         self.run_two: Callable[..., Any] | None = None
         if name in registry:
-            raise ValueError(f"an operation named {name} exists already.")
+            raise ValueError(f"an operation named {name} exists already; choose another name (a notebook's cell can declare it once).")
         registry[name] = self
         for tell in declared:
             tell(self)

@@ -588,6 +588,17 @@ def test_release_into_a_file_is_explained(release, tmp_path):
         assert "there is a file where a folder is needed" in release(tmp_path / folder)[2]
 
 
+def test_release_into_a_place_that_cannot_be_made_says_which(release, tmp_path, monkeypatch):
+    def mkdir(self, *args, **options):
+        raise FileNotFoundError(2, "No such file or directory", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    status, _, error = release(tmp_path / "nowhere")
+    assert (
+        status == 1 and error == f"minigrad: cannot write to {tmp_path / 'nowhere'}: No such file or directory ({tmp_path / 'nowhere'})\n"
+    )
+
+
 def test_release_keeps_what_differs_unless_it_is_told_otherwise(release, tmp_path):
     (tmp_path / "README.md").write_text("mine")
     status, _, err = release(tmp_path)
@@ -696,6 +707,28 @@ def test_a_picture_of_a_part_says_so_in_one_line(command, tmp_path, mine):
     assert error.startswith("minigrad: the graph is larger than") and "give a larger --size, or none" in error and error.count("\n") == 1
 
 
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf", "webp", "gif"])
+def test_a_graph_too_large_to_draw_is_refused_before_it_is_recorded(command, tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("viz.scale.FULL_DETAIL", 30)
+    (tmp_path / "mine.py").write_text("def f(x, many):\n    for _ in range(int(many.item())):\n        x = x.sin()\n    return x\n")
+    most = []
+    traced = trace_command.trace_function
+    monkeypatch.setattr(trace_command, "trace_function", lambda *a, **k: (most.append(k["most"]), traced(*a, **k))[1])
+    given, output = [f"{tmp_path / 'mine.py'}:f", "x=1"], str(tmp_path / f"a.{ending}")
+    films = {"webp", "gif"}
+    for name in ("trace", "animate") if ending in films else ("trace",):
+        status, _, error = command(name, *given, "many=29", "-o", output)  # with both inputs 31 nodes
+        assert status == 2 and error.startswith("minigrad: f,  x = 1, many = 29\n\nThe graph has more than 30 nodes")
+        assert error.rstrip().endswith("instead of single numbers.") and most[-1] == 30 and not Path(output).exists()
+        status, _, error = command(name, *given, "many=29", "-o", output, "--lang", "zh")
+        assert status == 2 and "计算图有超过 30 个节点" in error
+    if ending == "svg":
+        assert command("trace", *given, "many=28", "-o", output) == (0, "", "")
+        assert command("trace", *given, "many=29", "--format", "svg")[0] == 2
+        for other in ("html", "json", "txt"):  # a page shows an overview, and a table and the Trace have no such end
+            assert command("trace", *given, "many=29", "-o", str(tmp_path / f"a.{other}")) == (0, "", "") and most[-1] is None
+
+
 @pytest.mark.parametrize("ending", ["webp", "gif", "html", "pdf"])
 def test_animate_writes_every_kind_of_film(command, tmp_path, ending):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
@@ -770,7 +803,7 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
         (["trace", "x*x", "x=3", "-o", "t.svg", "--dpi", "72"], 2, "--dpi is for pictures: give an output that ends in .png"),
         (["trace", "x*x", "x=3", "--dark"], 2, "--dark is for pictures"),
         (["trace", "x*x", "x=3", "-o", "t.png", "--size", "20000x20000"], 2, "Give --size 1920x1080, which"),
-        (["trace", "mine.py:deep", "x=3", "-o", "t.svg"], 2, "The graph has 41 nodes; up to 30 are shown"),
+        (["trace", "mine.py:deep", "x=3", "-o", "t.svg"], 2, "The graph has more than 30 nodes; up to 30 are shown"),
         (["trace", "mine.py:stops", "x=3"], 1, "stops cannot be run: IndexError in line 22 of mine.py: list index out of range"),
         (["draw", "mine.py:stops", "x=3"], 1, "stops cannot be run: IndexError in line 22 of mine.py"),
         (["trace", "mine.py:returns_text", "x=3"], 2, "returns_text gives a str; only a function that returns one tensor"),
@@ -804,6 +837,7 @@ def test_draw_prints_the_graph_with_the_users_names(command, mine):
         (["draw", "mine.py:returns_text", "x=3"], 2, "gives a str"),
         (["draw", "mine.py:model", "x=[[1, 2, 3]]"], 1, "model cannot be drawn with these values"),
         (["draw", "broken.py:f", "x=3"], 2, "broken.py cannot be run: ZeroDivisionError: division by zero, line 2"),
+        (["trace", "unread.py:f", "x=3"], 2, "unread.py cannot be run: SyntaxError: invalid syntax (unread.py, line 1)\n"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(command, tmp_path, mine, monkeypatch, arguments, status, message):
@@ -812,10 +846,18 @@ def test_what_cannot_be_drawn_is_said_in_one_line(command, tmp_path, mine, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("viz.scale.FULL_DETAIL", 30)
     (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
+    (tmp_path / "unread.py").write_text("def f(:\n")
     before = sorted(os.listdir(tmp_path))
     found, out, error = command(*arguments)
     assert (found, out) == (status, "") and message in error and "Traceback" not in error
     assert [name for name in sorted(os.listdir(tmp_path)) if name != "__pycache__"] == before
+
+
+def test_a_result_of_one_element_has_adjoints_whatever_its_shape(command, tmp_path):
+    (tmp_path / "m.py").write_text("import minigrad as mg\nnet = mg.nn.Linear(2, 1)\n")
+    assert command("trace", f"{tmp_path / 'm.py'}:net", "input=[1, 2]")[::2] == (0, "")
+    status, _, error = command("trace", f"{tmp_path / 'm.py'}:net", "input=[[1, 2], [3, 4]]")
+    assert status == 2 and "the result has shape (2, 1), and reverse mode starts from one number" in error
 
 
 MANY_KINDS = """

@@ -16,6 +16,9 @@ from viz.reading import check
 from viz.scale import too_large
 from viz.script import tell
 
+TRACED = ("tangents", "cotangent", "names", "source", "title", "most")
+"""The options of `minigrad.watch.trace_function`, beside `mode`."""
+
 
 def show(
     f_or_trace: Any,
@@ -45,7 +48,7 @@ def show(
         In a script run by itself the page is also written to a temporary file, whose place is printed.
 
     Raises:
-        TypeError: the first argument is none of these; or arguments were given for a Trace, which has its own.
+        TypeError: the first argument is none of these; there is no such option; arguments were given for a Trace, which has its own.
         What a Program or a static graph raises for inputs that do not fit.
         viz.reading.TraceError: the document is not a Trace.
     """
@@ -63,6 +66,11 @@ def show(
         )
     from minigrad.watch import trace_function
 
+    if unknown := [name for name in options if name not in TRACED]:
+        raise TypeError(
+            f"show: there is no option {unknown[0]}=; the options are mode, step, lang, views, browser, {', '.join(TRACED)}. The "
+            "function's arguments are given without their names, as in viz.show(f, 2.0, 5.0)"
+        )
     shown = _best(trace_function(f_or_trace, *args, mode=mode, **options), step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
 

@@ -179,18 +179,30 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
 def _frames(
     drawing: Any, calls: list[Call], frame_of: dict[str, Call | None], lines: dict[str, list[str]], looks: dict[str, Look], light: Look
 ) -> None:
-    """A frame for each opened call, inside that of the call around it, with its boxes in it."""
+    """A frame for each opened call, inside that of the call around it, with its boxes in it.
+
+    Around a single box there is none: the call's title is the box's first line. The wire to the box would run through the title of a frame.
+    """
     boxes: dict[int, list[str]] = {}
     for key, call in frame_of.items():
         boxes.setdefault(id(call) if call is not None and call in calls else 0, []).append(key)
-    needed = {id(c) for call in frame_of.values() for c in _line_up(call)}
+    held: dict[int, list[str]] = {}  # of each call, all boxes in its frame and in those inside it
+    for key, call in frame_of.items():
+        for c in _line_up(call):
+            held.setdefault(id(c), []).append(key)
+    titles: dict[str, list[str]] = {}  # of single boxes, the outermost first
 
     def fill(where: Any, inside: list[Call], own: list[str]) -> None:
         for key in own:
-            box(where, key, lines[key], **looks[key])
+            box(where, key, [*titles.get(key, []), *lines[key]], **looks[key])
         for call in inside:
-            if id(call) in needed and (id(call) in boxes or any(id(c) in needed for c in call.inside)):
-                title = f"{call.path}: {type(call.module).__name__}"
+            if id(call) not in held:
+                continue
+            title = f"{call.path}: {type(call.module).__name__}"
+            if len(held[id(call)]) == 1:
+                titles.setdefault(held[id(call)][0], []).append(title)
+                fill(where, call.inside, boxes.get(id(call), []))
+            else:
                 with where.subgraph(name=f"cluster_{call.begins}") as frame:
                     frame.attr(
                         label=text([title]), color=light["line"], fontcolor=light["soft"], fontsize="11", style="rounded", labeljust="l"

@@ -11,10 +11,11 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from viz.layout.lines import turn_of
+from viz.notes import Note
 from viz.numbers import brief
 from viz.reading import column_of
 from viz.texts import Words
-from viz.wires import NOTE_WIDTH, Note, Point, waypoints
+from viz.wires import Box, Point, waypoints
 
 Points = Sequence[Sequence[float]]
 
@@ -25,28 +26,6 @@ CUT_AFTER, CUT_ACROSS = 10.0, 14.0  # the viewer's mark of a cut at a wire's beg
 NEAR, FAR, FURTHER = 240.0, 160, 4
 SHIFTS = (0, -12, 12, -24, 24, -40, 40, -60, 60)
 STROKE = 2.0  # of a card
-
-
-class Box(NamedTuple):
-    """A rectangle by its edges."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-    def meets(self, other: Box) -> bool:
-        return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
-
-    def covered(self, other: Box) -> float:
-        """The area that both have in common."""
-        return max(0.0, min(self.x1, other.x1) - max(self.x0, other.x0)) * max(0.0, min(self.y1, other.y1) - max(self.y0, other.y0))
-
-    def grown(self, by: float) -> Box:
-        return Box(self.x0 - by, self.y0 - by, self.x1 + by, self.y1 + by)
-
-    def holds(self, point: Point) -> bool:
-        return self.x0 < point[0] < self.x1 and self.y0 < point[1] < self.y1
 
 
 class Size(NamedTuple):
@@ -88,7 +67,7 @@ def labels_of(trace: Mapping[str, Any], step: Mapping[str, Any] | None, notes: I
         return []
     layout, at_rest = trace["layout"], set(wires).difference(lit)
     boxes = [_around(box["x"], box["y"], box["w"], box["h"]).grown(STROKE) for box in layout["nodes"].values()]
-    boxes += [Box(note.x, note.y - 9, note.x + min(note.room, NOTE_WIDTH * len(note.text)), note.y + 3) for note in notes]
+    boxes += [note.box for note in notes]
     rest, busy = [points for name, points in wires.items() if name in at_rest], [wires[name] for name in lit]
     placed = []
     for name, text in said:

@@ -78,17 +78,26 @@ def _itemsize(dtype: str) -> int:
 def as_text(found: Overview, lang: str = "en") -> str:
     """The overview in plain text. Raises ValueError for an unknown language."""
     t = words(lang)
-    lines = [found.title or t("table"), "", _advice(found, t), "", _sizes(found, t)]
+    lines = [found.title or t("table"), "", _size(found, t), "", _sizes(found, t)]
     for name, rows in _lists(found, t):
         lines += ["", name, *(f"  {count:>10,}  {what}" for what, count in rows[:_SHOWN])]
         lines += [f"  … {t('memoryMore', n=len(rows) - _SHOWN)}"] if len(rows) > _SHOWN else []
     return "\n".join(lines)
 
 
+def refusal(title: str, lang: str = "en") -> str:
+    """What is said where the recording was stopped at FULL_DETAIL nodes, so that nothing but that is known of the graph.
+
+    Raises ValueError for an unknown language.
+    """
+    t = words(lang)
+    return f"{title or t('table')}\n\n{_advice(t('largeMore', most=f'{FULL_DETAIL:,}'), t)}"
+
+
 def as_html(found: Overview, lang: str = "en") -> str:
     """The overview as HTML tables, for the page that stands in the stepper's place. Raises ValueError for an unknown language."""
     t = words(lang)
-    parts = [f"<h1>{html.escape(found.title or t('table'))}</h1>", f"<p>{_advice(found, t)}</p><p>{_sizes(found, t)}</p>"]
+    parts = [f"<h1>{html.escape(found.title or t('table'))}</h1>", f"<p>{_size(found, t)}</p><p>{_sizes(found, t)}</p>"]
     for name, rows in _lists(found, t):
         body = "".join(f"<tr><th scope='row'>{html.escape(what)}</th><td>{count:,}</td></tr>" for what, count in rows[:_SHOWN])
         more = f"<p>{t('memoryMore', n=len(rows) - _SHOWN)}</p>" if len(rows) > _SHOWN else ""
@@ -96,8 +105,12 @@ def as_html(found: Overview, lang: str = "en") -> str:
     return "".join(parts)
 
 
-def _advice(found: Overview, t: Words) -> str:
-    return t("largeWhat", n=f"{found.nodes:,}", most=f"{FULL_DETAIL:,}")
+def _size(found: Overview, t: Words) -> str:
+    return _advice(t("largeWhat", n=f"{found.nodes:,}", most=f"{FULL_DETAIL:,}"), t)
+
+
+def _advice(size: str, t: Words) -> str:
+    return f"{size}{'' if t.foreign else ' '}{t('largeAdvice')}"
 
 
 def _sizes(found: Overview, t: Words) -> str:

@@ -19,11 +19,12 @@ from viz.bundle import stylesheet
 from viz.grouping import grouped
 from viz.labels import Label, labels_of
 from viz.layout import measure, with_lines
+from viz.notes import NOTE_WIDTH, Note, notes_of
 from viz.numbers import heat_of, short
 from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs
 from viz.speech import beginning, pass_text, spoken
 from viz.texts import Words, words
-from viz.wires import NOTE_WIDTH, Note, curve, notes_of
+from viz.wires import curve
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point

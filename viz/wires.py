@@ -1,23 +1,41 @@
-"""How a wire runs between two cards, and the shapes that stand beside its beginning: the same as in static/viewer/cards.js."""
+"""How a wire runs between two cards: the same as in static/viewer/cards.js."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from viz.layout.lines import turn_of
-from viz.reading import shape_label
 
 Point = tuple[float, float]
 
 CORNER_RADIUS = 7.0  # of wires between lines
 DENSE = 5.0  # how far points along a wire are apart, at most
-LEAST_ROOM, NOTE_ABOVE, NOTE_BELOW = 24.0, 7.0, 15.0  # of a shape beside the beginning of a wire
-NOTE_WIDTH = 6.4
-"""The width of one of its characters."""
+
+
+class Box(NamedTuple):
+    """A rectangle by its edges."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def meets(self, other: Box) -> bool:
+        return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
+
+    def covered(self, other: Box) -> float:
+        """The area that both have in common."""
+        return max(0.0, min(self.x1, other.x1) - max(self.x0, other.x0)) * max(0.0, min(self.y1, other.y1) - max(self.y0, other.y0))
+
+    def grown(self, by: float) -> Box:
+        return Box(self.x0 - by, self.y0 - by, self.x1 + by, self.y1 + by)
+
+    def holds(self, point: Point) -> bool:
+        return self.x0 < point[0] < self.x1 and self.y0 < point[1] < self.y1
 
 
 def curve(points: Sequence[Sequence[float]]) -> str:
@@ -94,62 +112,4 @@ def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
                 weights = (v * v * v, 3 * v * v * u, 3 * v * u * u, u * u * u)
                 x, y = (sum(map(operator.mul, weights, along)) for along in zip((a, b), c, d, end, strict=True))
                 out.append((x, y))
-    return out
-
-
-class Note(NamedTuple):
-    """A shape beside the beginning of a wire: its text, the node that the wire leaves, its place, and the room before the next card."""
-
-    text: str
-    node: str
-    x: float
-    y: float
-    room: float
-
-
-def notes_of(trace: Mapping[str, Any]) -> list[Note]:
-    """The shapes that travel along the wires, at their beginnings: once for all wires of a node that say the same.
-
-    They stand clear of the wires and of the arrow's point that an adjoint has there; the same places as in static/viewer/cards.js.
-    """
-    shape = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
-    of: dict[str, list[tuple[Any, str]]] = {}
-    for edge in trace["edges"]:
-        src, points = edge["src"], trace["layout"]["edges"][edge["id"]]["points"]
-        both = f"{shape_label(shape[src])} ⇒ {shape_label(shape[edge['dst']])}"
-        of.setdefault(src, []).append((points, both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else ""))
-    return [note for src, wires in of.items() for note in _notes(src, wires)]
-
-
-def _notes(node: str, wires: Sequence[tuple[Any, str]]) -> list[Note]:
-    """The notes of one node; wires: the points of each, and what it says."""
-    groups: dict[str, list[Any]] = {}
-    ordered = sorted(wires, key=lambda wire: wire[0][0][1])
-    for points, text in ordered:
-        if text:
-            groups.setdefault(text, []).append(points)
-    out = []
-    for i, (text, together) in enumerate(groups.items()):
-        first, last = together[0], together[-1]
-        (x, high), low = first[0], last[0][1]
-        rises, falls = first[1][1] < high - 1, last[1][1] > low + 1
-        above, below = high - NOTE_ABOVE, low + NOTE_BELOW
-
-        def between(among: Sequence[Any], otherwise: float, high: float = high) -> float:
-            port = next((points[0][1] for points in among if points[0][1] > high), None)
-            return otherwise if port is None else (high + port) / 2 + 3.5
-
-        if i == 0 and not rises:
-            y = above
-        elif i == len(groups) - 1:
-            y = between(together, above) if falls and i == 0 else below
-        elif i == 0:
-            y = between([points for points, _ in ordered], above)
-        else:
-            y = high + NOTE_BELOW if rises else above
-        turn = turn_of(first)
-        if turn == 2:  # above the way back
-            out.append(Note(text, node, first[turn][0] - 12 - NOTE_WIDTH * len(text), first[turn][1] - 4, math.inf))
-        else:
-            out.append(Note(text, node, x + 7, y, max(LEAST_ROOM, min(points[1][0] for points in together) - x - 14)))
     return out

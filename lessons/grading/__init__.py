@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .feedback import Feedback, trouble
+from .feedback import Feedback, Line, trouble
 
 if TYPE_CHECKING:
     from .exercise import Exercise
@@ -49,12 +49,12 @@ def known() -> "dict[str, Exercise]":
 
 def check(name: str, *answer: object) -> Feedback:
     """Check the answer to an exercise: the function or functions that it asks for, or a table. Never raises."""
-    return _guarded(name, lambda e: _check(e, answer))
+    return _guarded(name, lambda e: _check(e, answer, "check"))
 
 
-def predict(name: str, value: object) -> Feedback:
+def predict(name: str, *value: object) -> Feedback:
     """Check a prediction: the number that you expect, before it is revealed. Never raises."""
-    return _guarded(name, lambda e: _check(e, (value,)))
+    return _guarded(name, lambda e: _check(e, value, "predict"))
 
 
 OUR_FAULT = "The check itself failed"
@@ -66,7 +66,11 @@ def hint(name: str, number: int = 1) -> Feedback:
     return _guarded(name, lambda e: Feedback(f"Hints for {name}", name=name, hints=e.hints, hints_open=number))
 
 
-def _check(exercise: "Exercise", answers: tuple[object, ...]) -> Feedback:
+def _check(exercise: "Exercise", answers: tuple[object, ...], called: str) -> Feedback:
+    if len(answers) < len(exercise.answers):
+        call = f'{called}("{exercise.name}", {", ".join(exercise.answers)})'
+        say = f"The answer is to be given too, behind the exercise's name: `{call}`"
+        return Feedback(exercise.title or exercise.name, "unfinished", exercise.name, [Line("unfinished", say)], hints=exercise.hints)
     feedback: Feedback = importlib.import_module("lessons.grading.checking").check_exercise(exercise, answers)
     return feedback
 

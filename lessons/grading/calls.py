@@ -173,7 +173,7 @@ def describe_use(error: BaseException, name: str, answers: Iterable[Any]) -> str
 def _said(error: BaseException) -> str:
     try:
         text = without_stop(str(error)[:300])
-    except Exception:
+    except Exception:  # the student's own __str__ may raise; then the name of the exception is all that can be said of it
         text = ""
     return type(error).__name__ + (f": {text}" if text else "")
 

@@ -38,6 +38,7 @@ table { border-collapse: collapse; margin: .7rem 0; width: 100%; } caption { tex
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-top: 1px solid var(--line); }
 th { font-weight: 600; overflow-wrap: break-word; } thead th { border-top: 0; color: var(--soft); font-weight: 400; }
 thead th, .points { white-space: nowrap; overflow-wrap: normal; } tbody th { min-width: 6rem; max-width: 20rem; }
+@media (min-width: 40rem) { section thead th:first-child { width: 12rem; } section thead th:nth-child(2) { width: 5rem; } }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; background: var(--tint); padding: .05em .25em;
   border-radius: .2em; overflow-wrap: anywhere; }
 .likely { background: var(--tint); border-radius: .3rem; padding: .5rem .8rem; margin: .6rem 0; }

@@ -60,7 +60,8 @@ def unwritten(name: str, answer: Any, others: Mapping[str, Any] | None = None, *
     name, answer = (name, answer) if has_stub(answer) else next(unfinished, (name, answer))
     if not isinstance(answer, type):
         return f"`{name}` returns nothing yet: put your code in the place of `...`."
-    missing = [f"`{method.__name__}`" for method in methods(answer) if _is_empty(method) or _ends_in_a_gap(method)]
+    gaps = [f"`{method.__name__}`" for method in methods(answer) if _is_empty(method) or _ends_in_a_gap(method)]
+    missing = list(dict.fromkeys(gaps))  # a method may have two names in its class, as in `__rmul__ = __mul__`
     of = f"the class `{name}`"
     if not missing:  # a method gives back the `...` itself
         return f"a method of {of} returns nothing yet: put your code in the place of `...`."

@@ -102,6 +102,8 @@ def bubblewrap(library: Path, folder: Path) -> list[str]:
     program = shutil.which("bwrap")
     if program is None:
         return []
+    # Where Linux keeps its programs and libraries: in a tree of its own the process would not even find the loader of Python. No path of
+    # a user is among them, and /tmp is a new, empty one.
     paths = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", sys.base_prefix, os.path.realpath(sys.executable), *python_paths(library)]
     binds = [part for path in paths if os.path.exists(path) for part in ("--ro-bind", path, path)]
     own = ["--unshare-all", "--new-session", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]

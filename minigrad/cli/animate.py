@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
         more |= {"fps": options.fps} if options.fps is not None else {}
         more |= page_options(options, form) | group_options(options, form)
         progress = None if sys.stderr.isatty() and not options.quiet else False  # a bar is for a terminal, not for a log
-        return save(compute(options), options.output, progress=progress, **more)
+        return save(compute(options, drawn=True), options.output, progress=progress, **more)
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))
         return 2

@@ -39,6 +39,10 @@ def main(argv: list[str]) -> int:
     folder = options.folder.expanduser()
     try:
         chosen = _chosen(options.sheets)
+    except (FileNotFoundError, LookupError) as error:
+        complain(str(error))
+        return 2
+    try:
         copied, kept = [], []
         for home, files in chosen:
             if folder.resolve() == home.resolve():
@@ -47,9 +51,6 @@ def main(argv: list[str]) -> int:
             new, old = copy_course(home, folder, files, options.replace)
             copied += new
             kept += old
-    except (FileNotFoundError, LookupError) as error:
-        complain(str(error))
-        return 2
     except (FileExistsError, NotADirectoryError):
         complain(f"cannot write to {folder}: there is a file where a folder is needed")
         return 1

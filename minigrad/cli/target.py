@@ -153,10 +153,8 @@ def _module(path: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever the user's file raises is theirs to correct
-        place = error.__traceback__
-        while place is not None and place.tb_next is not None:
-            place = place.tb_next
-        line = f", line {place.tb_lineno}" if place is not None else ""
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()]
+        line = f", line {lines[-1]}" if lines else ""  # a SyntaxError, whose text says it, has no frame in the file
         raise UsageError(f"{path} cannot be run: {type(error).__name__}: {error}{line}") from error
     finally:
         sys.path.pop(0)

@@ -17,6 +17,7 @@ from typing import Any
 from minigrad import backend, expression, functions
 from minigrad.cli import complain
 from minigrad.cli.target import Formula, PythonFunction, UsageError, target
+from minigrad.errors import TraceTooLargeError
 from minigrad.tensor import Tensor
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
@@ -78,7 +79,7 @@ def main(argv: list[str]) -> int:
         format = ending(options.output) if picture else _format(options)
         more = page_options(options, format) | group_options(options, format) | _still_options(options, format)
         require_folder(options.output)
-        trace = compute(options)
+        trace = compute(options, drawn=picture or format == "svg")
         _require_step(options.step, trace)
         if picture:
             return save(trace, options.output, **more)
@@ -264,27 +265,25 @@ def _format(options: argparse.Namespace) -> str:
     return str(options.format or (found if found in FORMATS else "text"))
 
 
-def compute(options: argparse.Namespace) -> dict[str, Any]:
+def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     """The Trace of the formula or function at the values that the options name.
 
+    drawn: it becomes a still or a film, so the recording ends where the graph is too large for one.
     Raises UsageError or expression.ExpressionError for what the user has to correct, and ComputationError where the values do not do.
     """
     formula = target(options.formula)
     inputs = arguments(formula, options.values)
     tangents = _tangents(options, formula, _bindings(options.values, formula, "value"))
+    title = f"{formula.source},  {', '.join(_shortened(word) for word in options.values)}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
             _require_scalar(formula.source, formula(*inputs), options.mode)
-            title = f"{formula.source},  {', '.join(_shortened(word) for word in options.values)}"
-            if isinstance(formula, PythonFunction):
-                trace: dict[str, Any] = trace_function(
-                    formula.function, *inputs, mode=options.mode, tangents=tangents, names=formula.names, title=title
-                )
-            else:
-                trace = trace_function(
-                    formula, *inputs, mode=options.mode, tangents=tangents, names=formula.names, source=formula.source, title=title
-                )
+            function, source = (formula.function, None) if isinstance(formula, PythonFunction) else (formula, formula.source)
+            more = {"mode": options.mode, "tangents": tangents, "names": formula.names, "source": source, "title": title}
+            trace: dict[str, Any] = trace_function(function, *inputs, **more, most=_most_nodes() if drawn else None)
+    except TraceTooLargeError as error:
+        raise UsageError(import_module("viz.scale").refusal(title, options.lang)) from error
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
     except UsageError:
@@ -293,6 +292,14 @@ def compute(options: argparse.Namespace) -> dict[str, Any]:
         raise ComputationError(formula.stopped(error) if isinstance(formula, PythonFunction) else str(error)) from error
     _require_finite(trace)
     return trace
+
+
+def _most_nodes() -> int | None:
+    """The nodes of the largest graph that is drawn; None where viz, which draws it, is not installed, and will be asked for later."""
+    try:
+        return int(import_module("viz.scale").FULL_DETAIL)
+    except ModuleNotFoundError:
+        return None
 
 
 def arguments(formula: Formula, words: list[str]) -> list[Any]:
@@ -398,7 +405,7 @@ def _require_scalar(source: str, result: Any, mode: str) -> None:
     if not isinstance(result, Tensor):
         found = "nothing" if result is None else f"a {type(result).__name__}"
         raise UsageError(f"{source} gives {found}; only a function that returns one tensor can be traced")
-    if mode in ("reverse", "both") and result.shape != ():
+    if mode in ("reverse", "both") and result.numel() != 1:
         problem = f"the result has shape {tuple(result.shape)}, and reverse mode starts from one number"
         raise UsageError(f"{problem}; reduce it with sum(...) or mean(...), or use --mode forward")
 

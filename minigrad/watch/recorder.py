@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numbers
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -26,7 +27,7 @@ from ..engine import forward
 from ..engine.modes import no_grad, state
 from ..engine.record import history
 from ..engine.reverse import pull_operation
-from ..errors import AutogradError
+from ..errors import AutogradError, TraceTooLargeError
 from ..nodes import Leaf, Node, OpNode, Pick, next_birth
 from ..observe import Event, unwatched, watching
 from ..primitive import Primitive
@@ -74,7 +75,7 @@ _innermost = _Innermost()
 class Recorder:
     """Turns engine events into nodes, edges and steps. One Recorder writes one Trace."""
 
-    def __init__(self, f: Callable[..., Any], labels: list[str], source: str | None, level: int) -> None:
+    def __init__(self, f: Callable[..., Any], labels: list[str], source: str | None, level: int, most: int | None = None) -> None:
         self.nodes: list[dict[str, Any]] = []
         self.edges: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
@@ -83,6 +84,7 @@ class Recorder:
         self.seeds: dict[str, dict[str, Any]] = {}
         self.map = SourceMap(f, source)
         self._level = level
+        self._most = most
         self._root = observe.current()  # the trace itself may run inside an operation that somebody watches
         self._birth = next_birth()  # older nodes were made before the traced function ran
         self._taken = set(labels)
@@ -123,6 +125,11 @@ class Recorder:
         group = self._group()
         if group and kind != "input":
             node["group"] = group
+        if self._most is not None and len(self.nodes) >= self._most:
+            raise TraceTooLargeError(
+                f"trace: the function makes more than {self._most:,} nodes, the most that were allowed. Trace a smaller part of the "
+                "computation (one layer, one example, fewer elements), or allow more: most=…"
+            )
         self.nodes.append(node)
         self._by_id[name] = node
         self._remember(tensor, name)
@@ -290,6 +297,16 @@ class Recorder:
                 yield
         finally:
             _innermost.recorder = outer
+
+    def read(self, tensor: Tensor, kind: str) -> None:
+        """Warn where the traced function makes a plain number of a value that is to be differentiated: `math.sin(x)`, most often."""
+        if tensor.node is not None and not self._reversing:
+            warnings.warn(
+                f"{kind}() makes a plain number of a tensor here, which is a constant to the derivative: what is computed from it does "
+                "not depend on the tensor. Python's math functions do so too: write mg.sin(x) for math.sin(x). Where a number is meant, "
+                "write x.item().",
+                stacklevel=4,
+            )
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""

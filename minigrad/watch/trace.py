@@ -32,6 +32,7 @@ def trace_function(
     names: Sequence[str] | None = None,
     source: str | None = None,
     title: str | None = None,
+    most: int | None = None,
 ) -> Trace:
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
@@ -40,6 +41,7 @@ def trace_function(
     tangents: the forward seed, one value per argument or a mapping from argument names (default: 1 for the first, 0 for the others).
     cotangent: the reverse seed, of the result's shape (default: 1, for a result that is one number).
     names: of the arguments (default: f's parameter names); source: the text to show (default: f's own, where Python can find it).
+    most: the largest number of nodes (default: any). Beyond it nothing more is recorded, and when f has ended TraceTooLargeError is raised.
 
     f must return one tensor (or number), which must be a single real number if adjoints are asked for without a cotangent. Raises
     ValueError for an unknown mode, and for names or a seed that do not fit; NonScalarError; TypeError for another kind of result;
@@ -52,7 +54,7 @@ def trace_function(
     inputs = [_input(a) for a in args]
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
     with enable_grad(), forward_level() as level:
-        recorder = Recorder(f, labels, source, level)
+        recorder = Recorder(f, labels, source, level, most)
         for i, x in enumerate(inputs):
             if backend.is_differentiable(x.dtype):
                 make_leaf(x)
@@ -73,16 +75,12 @@ def _result(out: Any) -> Tensor:
         return out
     if isinstance(out, numbers.Number):
         return _input(out)
-    what = (
-        f"a {type(out).__name__} of {len(out)}"
-        if isinstance(out, list | tuple | dict)
-        else "nothing"
-        if out is None
-        else type(out).__name__
-    )
-    raise TypeError(
-        f"trace: the function must return one tensor, but returned {what}. Trace one result at a time, for instance lambda *x: f(*x)[0]."
-    )
+    must = "trace: the function must return one tensor, but returned"
+    if out is None:
+        raise TypeError(f"{must} nothing. Does it end with return, and what it computed?")
+    if isinstance(out, list | tuple):
+        raise TypeError(f"{must} a {type(out).__name__} of {len(out)}. Trace one result at a time, for instance lambda *x: f(*x)[0].")
+    raise TypeError(f"{must} {type(out).__name__}. Return the tensor that is to be shown.")
 
 
 def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None:

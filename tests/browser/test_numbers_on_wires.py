@@ -14,6 +14,8 @@ from trace_samples import all_samples
 import minigrad as mg
 import viz
 from minigrad.watch import trace_function
+from viz.layout import with_layout
+from viz.notes import NOTE_WIDTH, notes_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -118,4 +120,49 @@ def test_stills_put_the_numbers_where_the_page_does(visit, tmp_path, name):
             assert ours == pytest.approx(theirs, abs=0.2), f"step {k}"
             compared += 1
     assert compared
+    visit.assert_clean()
+
+
+def uses(x, b):
+    return (x * x + x * b + mg.exp(x) * b + x).sum()
+
+
+COVERED = """() => {
+    const points = wire => Array.from({ length: 200 }, (_, i) => wire.getPointAtLength(wire.getTotalLength() * i / 199));
+    const dots = [...document.querySelectorAll(".mg-wire")].flatMap(points), within = (p, from, to) => p > from && p < to;
+    const boxes = [...document.querySelectorAll(".mg-shape")].map(text => text.getBBox());
+    return boxes.filter(b => dots.some(p => within(p.x, b.x, b.x + b.width) && within(p.y, b.y + 2, b.y + b.height - 2))).length;
+}"""
+
+
+def test_a_shape_beside_a_wire_touches_none(visit, tmp_path):
+    page, trace = visit.page, trace_function(uses, mg.ones(2, 3), mg.ones(3), mode="reverse", source="")
+    for width in (2600, 1280):  # the second breaks it into lines
+        page.set_viewport_size({"width": width, "height": 900})
+        (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri())
+        page.locator(".mg-bar .mg-slider").wait_for()
+        assert page.locator(".mg-shape").count() >= 8 and page.evaluate(COVERED) == 0
+    visit.assert_clean()
+
+
+SHAPED = {
+    "a few": lambda x, b: (x * x + x * b + mg.exp(x) + b).sum(),
+    "many": lambda x, b: mg.stack([x * b, x + b, x - b, x * x, x / b, b * x, b - x]).sum(),
+}
+
+
+@pytest.mark.parametrize("f", SHAPED.values(), ids=SHAPED)
+def test_stills_put_the_shapes_where_the_page_does(visit, tmp_path, f):
+    page, trace = visit.page, trace_function(f, mg.ones(2, 3), mg.ones(3), mode="reverse", source="", names=["x", "b"])
+    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(".mg-bar .mg-slider").wait_for()
+    assert not page.locator(".mg-inlines").count(), "lines would be as long as the page is wide"
+    attributes = "e => [e.textContent, ...['x', 'y', 'textLength'].map(name => +e.getAttribute(name))]"
+    places = f"() => [...document.querySelectorAll('.mg-shape')].map({attributes})"
+    seen = [(text, pytest.approx((x, y, length), abs=0.5)) for text, x, y, length in page.evaluate(places)]
+    notes = notes_of(with_layout(trace))
+    squeezed = lambda note: round(note.room) if note.room < NOTE_WIDTH * len(note.text) else 0
+    assert [(note.text, (note.x, note.y, squeezed(note))) for note in notes] == seen and len(seen) > 5
     visit.assert_clean()

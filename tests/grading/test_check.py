@@ -324,3 +324,18 @@ def test_nothing_is_printed_by_a_check():
     with redirect_stdout(out):
         check_exercise(BACKWARD, [gradients])
     assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: check("Softplus"), '`check("Softplus", Softplus)`'),
+        (lambda: check("sin", math.sin), '`check("sin", tangent_sin, adjoint_sin)`'),
+        (lambda: check("best_step", math.sqrt), '`check("best_step", best_step, best_central_step)`'),
+        (lambda: lessons.grading.predict("digits"), '`predict("digits", digits_at_best)`'),
+    ],
+)
+def test_who_gives_a_name_without_the_answer_is_told_how_to_give_it(call, said):
+    feedback = call()
+    assert feedback.status == "unfinished" and "The answer is to be given too" in str(feedback) and said in str(feedback)
+    assert not feedback.points and "No such exercise" not in str(feedback)

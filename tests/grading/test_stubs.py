@@ -110,6 +110,11 @@ SAID = {
         False,
         f"`two` of the class `k` returns nothing yet: {GAPS}",
     ),
+    "a method with two names": (
+        "class k:\n    def __add__(self, other): return 1\n    def __mul__(self, other): ...\n    __rmul__ = __mul__",
+        False,
+        f"`__mul__` of the class `k` returns nothing yet: {GAPS}",
+    ),
     "a class that gives the dots back": (
         "class k:\n    def one(self):\n        self.x = 1\n        return ...",
         False,

@@ -340,7 +340,7 @@ def test_an_unknown_exercise(name, say):
 
 def test_a_fault_of_the_check_itself_is_not_blamed_on_the_student(monkeypatch):
     class Broken:
-        forbid = ()
+        forbid, answers = (), ("broken",)
         notebook = staticmethod(lambda *answer: 1 / 0)
 
     monkeypatch.setitem(lessons.exercises.lesson02.EXERCISES, "broken", Broken())

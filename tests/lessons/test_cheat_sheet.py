@@ -111,7 +111,6 @@ def public_names() -> dict[str, set[str]]:
     from minigrad import nn, optim
     from minigrad.autograd import profiler
 
-    schedules = {name for name in vars(optim.lr_scheduler) if name.endswith("LR") or name == "LRScheduler"}
     fills = {name for name in vars(nn.init) if name.endswith("_") and not name.startswith("_")}
     parts = {
         "nn.functional": nn.functional, "optim": optim, "func": mg.func, "autograd": mg.autograd, "autograd.profiler": profiler,
@@ -123,7 +122,7 @@ def public_names() -> dict[str, set[str]]:
         "mg": set(mg.__all__),
         "nn": set(nn.__all__),
         **{name: set(part.__all__) for name, part in parts.items()},
-        "optim.lr_scheduler": schedules,
+        "optim.lr_scheduler": set(optim.lr_scheduler.__all__),
         "nn.init": fills | {"calculate_gain"},
         "autograd.functional": {"jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"},
         "loaded on first use": {*"nn optim opt data training networks graph masked signal bfloat16".split(), *mg._ELSEWHERE},

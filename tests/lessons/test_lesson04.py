@@ -50,9 +50,9 @@ def test_the_gradient_costs_a_small_multiple_whatever_the_number_of_inputs(scope
     assert max(scope["reverse"]) < 4
     assert scope["reverse"][-1] < scope["reverse"][0]
     assert scope["forward"][-1] > 900
-    for f in scope["functions"].values():
-        counts = mg.count_operations(f, scope["point"], mode="vjp")
-        assert 1 < scope["work"](counts.total) / scope["work"](counts.forward) < 4
+    counts = {name: mg.count_operations(f, scope["point"], mode="vjp") for name, f in scope["functions"].items()}
+    ratios = {name: scope["work"](found.total) / scope["work"](found.forward) for name, found in counts.items()}
+    assert ratios == pytest.approx({"network": 1.96, "sum of soft ReLUs": 1.5, "sum of cubes": 3.01, "length": 2.51}, abs=0.01)
 
 
 def test_each_way_to_the_adjoints_is_right_and_one_visits_every_path(scope):

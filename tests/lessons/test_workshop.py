@@ -278,7 +278,9 @@ def test_a_rule_that_is_a_stub_and_a_piece_that_is_missing_are_named(capsys):
     assert attempt(lambda: engine.gradients([x, y], [x]), instead=7) == 7
     assert attempt(lambda: 1 / 0, instead=8) == 8
     assert attempt(lambda: 9) == 9
+    assert attempt(cell("def run():\n    return 1 + None\n")["run"], instead=6) == 6
     printed = capsys.readouterr().out.splitlines()
+    assert printed.pop().endswith("in line 2 of its cell: `return 1 + None`. Are your functions written, and their checks passed?")
     assert "it is made in lesson 3" in printed[0]
     assert "ZeroDivisionError" in printed[1]
     assert len(printed) == 2

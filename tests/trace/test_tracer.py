@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import linecache
+import math
 import subprocess
 import sys
 import threading
@@ -15,10 +16,11 @@ from work import work
 
 import minigrad as mg
 from minigrad import observe, primitive
-from minigrad.errors import AutogradError, InPlaceError, NonScalarError
+from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTooLargeError
 from minigrad.trace import check_laws, first_divergence, state_at, table, validate
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
+from minigrad.watch.recorder import Recorder
 
 
 def traced(f, *args, **options):
@@ -350,16 +352,37 @@ def test_seeds_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (lambda x: (x, x), "tuple of 2"),
-        (lambda x: [x], "list of 1"),
-        (lambda x: {"a": x}, "dict"),
-        (lambda x: None, "nothing"),
-        (lambda x: "y", "str"),
+        (lambda x: (x, x), r"tuple of 2\. Trace one result at a time"),
+        (lambda x: [x], r"list of 1\. Trace one result at a time"),
+        (lambda x: {"a": x}, r"dict\. Return the tensor"),
+        (lambda x: None, r"nothing\. Does it end with return"),
+        (lambda x: "y", r"str\. Return the tensor"),
     ],
 )
 def test_results_that_are_no_tensor_are_refused(result, text):
     with pytest.raises(TypeError, match=text):
         trace_function(result, 1.0)
+
+
+def test_a_recording_ends_where_it_would_have_more_nodes_than_allowed(monkeypatch):
+    def chain(x):
+        for _ in range(50):
+            x = mg.sin(x) * c  # c becomes a node too: 1 input, 1 constant, 100 operations
+        ended.append(x)
+        return x
+
+    ended, c = [], mg.tensor(2.0, dtype=mg.float64)
+    assert len(trace_function(chain, 1.0, most=102)["nodes"]) == len(trace_function(chain, 1.0)["nodes"]) == 102
+    noted = []
+    monkeypatch.setattr(Recorder, "_step", lambda self, *step, **more: noted.append(step))
+    for most in (101, 10, 1):
+        noted.clear()
+        with pytest.raises(TraceTooLargeError, match=rf"more than {most} nodes.*smaller part.*most="):
+            trace_function(chain, 1.0, most=most)
+        assert len(noted) <= 2 * most and {phase for phase, *_ in noted} <= {"primal", "tangent", "seed"}, "nothing was noted after it"
+    assert len(ended) == 5, "the function itself ran to its end: it may have work of its own to finish"
+    with pytest.raises(TraceTooLargeError, match="more than 0 nodes"):
+        trace_function(chain, 1.0, most=0)
 
 
 def test_reverse_mode_needs_one_real_number():
@@ -624,3 +647,18 @@ def test_inner_forward_mode_through_several_results(sum_and_product):
     out = trace["outputs"][0]
     assert cells(trace)[out, "v"] == 48.0 and cells(trace)[out, "d"] == 48.0
     assert cells(trace)["a", "g"] == 48.0 and cells(trace)["b", "g"] == 16.0
+
+
+def test_a_plain_number_made_on_the_way_is_told():
+    """`math.sin(x)` takes a number out of the tensor, whose derivative is lost: the picture would be wrong without a word."""
+
+    def f(x):
+        return x * math.sin(x)
+
+    with pytest.warns(UserWarning, match=r"float\(\) makes a plain number.*mg\.sin\(x\)") as told:
+        document = trace_function(f, 2.0)
+    assert [w.filename for w in told] == [__file__]
+    assert len(told) == 1
+    validate(document)
+    for quiet in (lambda x: x * x.item(), lambda x: x * float(x.detach()), lambda x: mg.sin(x)):
+        trace_function(quiet, 2.0)  # a warning would be an error

@@ -219,6 +219,16 @@ def test_a_module_is_opened_to_the_depth_that_is_asked_for():
     assert {"stem: Linear", "blocks: Sequential", "blocks.0: Block", "blocks.1.fc2: Linear"} <= set(frames)
 
 
+def test_a_frame_around_a_single_box_would_have_its_title_crossed_so_the_title_is_the_boxs_own():
+    layers = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Sequential(mg.nn.Sequential(mg.nn.ReLU())))
+    drawing = layers.draw_graph(mg.ones(2, 4), depth=None)
+    assert re.findall(r'label="([\w.]+: \w+)"', drawing.source) == ["0: Linear"] and drawing.source.count("subgraph cluster") == 1
+    relu = next(label for label in re.findall(r'label="([^"]*)"', drawing.source) if "relu" in label)
+    assert relu.split(r"\n") == ["1: Sequential", "1.0: Sequential", "1.0.0: ReLU", "relu", "(2, 4)"]
+    closed = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Sequential(mg.nn.Linear(4, 4))).draw_graph(mg.ones(2, 4), depth=2).source
+    assert r'label="1: Sequential\n1.0: Linear\n' in closed and "subgraph" not in closed
+
+
 def test_drawing_a_module_leaves_it_as_it_was():
     model, x = Net(), mg.ones(2, 4)
     model.draw_graph(x)

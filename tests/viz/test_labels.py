@@ -8,8 +8,9 @@ from minigrad.watch import trace_function
 from viz.labels import Box, labels_of
 from viz.layout import with_lines
 from viz.layout.lines import turn_of
+from viz.notes import notes_of
 from viz.texts import words
-from viz.wires import notes_of, waypoints
+from viz.wires import waypoints
 
 
 def long_chain(x):
@@ -25,6 +26,47 @@ TRACES = {
         lambda x, w: (x @ w).tanh().sum(), [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]], [[0.123, -0.456], [0.789, 1.234], [-2.345, 3.456]]
     ),
 }
+
+
+def uses(x, b):
+    return (x * x + x * b + mg.exp(x) * b + x).sum()
+
+
+def attention(q, k, v):
+    return (mg.softmax(q @ k.T / 2.0, dim=1) @ v + q).sum()
+
+
+def layers(x, w1, b1, w2, b2):
+    return ((mg.tanh(x @ w1 + b1) @ w2 + b2) ** 2).mean()
+
+
+SHAPED = {"uses": (uses, (2, 3), (3,)), "attention": (attention, *[(4, 3)] * 3), "layers": (layers, (4, 3), (3, 5), (5,), (5, 2), (2,))}
+"""Functions, and the shapes of their inputs."""
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_a_note_of_a_shape_touches_no_wire_no_card_and_no_other_note(name):
+    f, *shapes = SHAPED[name]
+    trace = with_lines(trace_function(f, *map(mg.ones, shapes), source=""))
+    layout, notes = trace["layout"], notes_of(trace)
+    cards = [Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2) for b in layout["nodes"].values()]
+    along = [point for wire in layout["edges"].values() for point in waypoints(wire["points"])]
+    said = {(edge["src"], len(note.text)) for note in notes for edge in trace["edges"] if edge["src"] == note.node}
+    assert len(notes) == len(said) > 5
+    for i, note in enumerate(notes):
+        letters = note.box._replace(y0=note.y - 8, y1=note.y + 2)  # between two ways back there is room for them, and for no more
+        assert not any(letters.holds(point) for point in along), f"{note.text} of {note.node} stands on a wire"
+        assert not any(note.box.meets(other) for other in [*cards, *(one.box for one in notes[:i])])
+
+
+def test_where_wires_run_everywhere_a_note_stands_where_it_covers_the_least_of_them():
+    nodes = [{"id": "x", "shape": [3]}, *({"id": f"y{i}", "shape": []} for i in range(9))]
+    edges = [{"id": str(i), "src": "x", "dst": f"y{i}"} for i in range(9)]
+    layout = {"nodes": {}, "edges": {str(i): {"points": [(0, 10 * i), (90, 10 * i + (120 if i < 8 else -200))]} for i in range(9)}}
+    (note,) = notes_of({"nodes": nodes, "edges": edges, "layout": layout})
+    along = [point for wire in layout["edges"].values() for point in waypoints(wire["points"])]
+    covered = lambda y: sum(note._replace(y=y).box.holds(point) for point in along)
+    assert note.y == 0 - 7 and covered(note.y) < min(covered(10 * i + 8.5) for i in range(8)), "above them all but the last, which rises"
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import html
+import inspect
 import json
 import re
 import subprocess
@@ -16,7 +17,8 @@ import pytest
 from trace_samples import HOSTILE, all_samples
 
 import viz
-from viz import bundle
+from minigrad.watch import trace_function
+from viz import bundle, display
 from viz.bundle import compact, parts, script, stylesheet
 from viz.layout import measure
 from viz.page import embed, plain_table, text_table
@@ -353,6 +355,10 @@ def test_show_takes_a_trace_or_a_function_and_says_what_else_is_wrong():
         viz.show(all_samples()["seed"], 2.0)
     with pytest.raises(TypeError, match="got float"):
         viz.show(1.5)
+    with pytest.raises(TypeError, match=r"show: there is no option x=; the options are mode, .*title.*as in viz\.show\(f, 2\.0, 5\.0\)"):
+        viz.show(lambda x: x, x=2.0)
+    accepted = {name for name, one in inspect.signature(trace_function).parameters.items() if one.kind is one.KEYWORD_ONLY}
+    assert {*display.TRACED, "mode"} == accepted
 
 
 def test_show_runs_a_function_under_observation():

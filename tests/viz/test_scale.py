@@ -80,6 +80,15 @@ def test_a_page_takes_work_in_proportion_to_the_graph():
     assert 500_000 < len(viz.to_html(chain(2_000))) < 2_000_000
 
 
+def test_the_refusal_of_a_recording_that_was_stopped_has_the_overviews_advice(monkeypatch):
+    monkeypatch.setattr(scale, "FULL_DETAIL", 4_000)
+    for lang, most in (("en", "more than 4,000 nodes"), ("zh", "超过 4,000 个节点")):
+        title, _, said = scale.refusal("f(x), x = 1", lang).splitlines()
+        advice = scale.as_text(scale.overview(all_samples()["seed"]), lang).splitlines()[2].split("。" if lang == "zh" else ". ", 1)[1]
+        assert title == "f(x), x = 1" and most in said and said.endswith(advice) and len(advice) > 20
+    assert scale.refusal("").startswith("Evaluation trace") and scale.refusal("", "zh").startswith("求值轨迹")
+
+
 def test_no_text_of_a_large_trace_becomes_markup():
     trace = long_trace(scale.FULL_DETAIL + 1)
     trace["title"] = "<script>alert(1)</script>"

@@ -19,6 +19,7 @@ from minigrad.trace.schema import LEVELS
 from viz.export import mathtext
 from viz.labels import Label, labels_of
 from viz.layout import measure, with_lines
+from viz.notes import NOTE_WIDTH, notes_of
 from viz.numbers import heat_of, short
 from viz.reading import caption, heading_runs, keeps, plain, runs
 from viz.speech import beginning, pass_text, spoken
@@ -38,7 +39,7 @@ from viz.svg import (
     shown_column,
 )
 from viz.texts import Words, words
-from viz.wires import NOTE_WIDTH, curve, notes_of
+from viz.wires import curve
 
 MARGIN = 22.0
 TITLE, SEEDS, TIMELINE, GAP = 34.0, 21.0, 30.0, 12.0  # heights of the rows above the graph
@@ -164,6 +165,7 @@ class Scene:
         phases = {self.words(str(step.get("phase", ""))) for step in self.trace["steps"]}
         self.indent = max([98.0, *(text_width(phase, 10.5, True) + 30 for phase in phases)])  # of the formulas, beside the phase's name
         self.legend, self.foot = legend_of(self.trace, self.words), matrix_height(self.trace)
+        self.notes = notes_of(self.trace)
         self.enlarged, self.keeping = 1.0, keeps(self.trace)
         graph_width, graph_height = self.place["width"], self.place["height"]
         self.view = (graph_width, graph_height)
@@ -455,8 +457,7 @@ class Scene:
             self._edge(axes, points, "", 1.0 if alive else GHOST, STAGES.get(edge.get("stage", ""), 0))
         for points in lit.values():
             self._edge(axes, points, now, 1.0)
-        notes = notes_of(self.trace)
-        for note in notes:
+        for note in self.notes:
             if left <= note.x <= left + wide:
                 look = {"family": "DejaVu Sans Mono", "color": self.colour["soft"], "alpha": 1.0 if note.node in state.born else GHOST}
                 size = 9.5 * min(1.0, note.room / (len(note.text) * NOTE_WIDTH))
@@ -465,7 +466,7 @@ class Scene:
             box = self.place["nodes"][node["id"]]
             if seen(box):
                 self._card(axes, node, box, state, step, now)
-        for label in labels_of(self.trace, step, notes, self.words):
+        for label in labels_of(self.trace, step, self.notes, self.words):
             self._pill(axes, label, now)
         if self.follows:
             self._border(page, x0, y0, left, top)

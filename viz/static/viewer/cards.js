@@ -4,7 +4,7 @@ import { HEAT, LINE, ROW, heatMap, heatOf, kindOf, linesOf, rowHeight, shapeText
 import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
-const LEAST_ROOM = 24, HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8, NOTE_ABOVE = 7, NOTE_BELOW = 15, NOTE_WIDTH = 6.4;
+const HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8;
 
 const CORNER_RADIUS = 7;
 
@@ -86,30 +86,6 @@ export function drawWire(points, stage = 0) {
   }
   point("forward");
   return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), points, cut: [x0 + 6, y0], point }; // cut: where the mark of a cut stands
-}
-
-// The shapes that travel along the wires of one node, at their beginnings: once for all wires that say the same, clear of the wires and of the
-// arrow's point that an adjoint has there. wires: [{points, note}]. The same places as notes_of in viz/wires.py.
-export function placeNotes(wires) {
-  const groups = new Map(), sorted = [...wires].sort((a, b) => a.points[0][1] - b.points[0][1]);
-  for (const { points, note } of sorted) if (note) groups.set(note, [...(groups.get(note) ?? []), points]);
-  return [...groups].map(([note, all], i) => {
-    const first = all[0], last = all.at(-1), [x, y] = first[0], low = last[0][1], above = y - NOTE_ABOVE, below = low + NOTE_BELOW;
-    const rises = first[1][1] < y - 1, falls = last[1][1] > low + 1, next = (among) => among.map((points) => points[0][1]).find((port) => port > y);
-    const between = (port, otherwise) => (port === undefined ? otherwise : (y + port) / 2 + 3.5);
-    let at = rises ? y + NOTE_BELOW : above;
-    if (i === 0 && !rises) at = above;
-    else if (i === groups.size - 1) at = falls && !i ? between(next(all), above) : below;
-    else if (i === 0) at = between(next(sorted.map((wire) => wire.points)), above);
-    const turn = turnOf(first);
-    if (turn === 2) return { note, x: first[turn][0] - 12 - NOTE_WIDTH * Array.from(note).length, y: first[turn][1] - 4, room: Infinity }; // above the way back
-    return { note, x: x + 7, y: at, room: Math.max(LEAST_ROOM, Math.min(...all.map((points) => points[1][0])) - x - 14) };
-  });
-}
-export const noteBox = ({ note, x, y, room }) => ({ x0: x, x1: x + Math.min(room, NOTE_WIDTH * Array.from(note).length), y0: y - 9, y1: y + 3 });
-export function drawNote({ note, x, y, room }) {
-  const squeezed = Array.from(note).length * NOTE_WIDTH > room && { textLength: Math.round(room), lengthAdjust: "spacingAndGlyphs" };
-  return s("text", { x, y, class: "mg-shape", "aria-hidden": "true", ...squeezed }, note);
 }
 
 // What a wire says of the array that it carries; where one value serves many places, both shapes.

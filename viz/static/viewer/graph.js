@@ -1,6 +1,6 @@
 // The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk by arrow keys.
 
-import { arrangeRows, cardSize, drawCard, drawGroup, drawNote, drawWire, edgeNote, groupSize, noteBox, placeNotes, stageOf } from "./cards.js";
+import { arrangeRows, cardSize, drawCard, drawGroup, drawWire, edgeNote, groupSize, stageOf } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
@@ -8,6 +8,7 @@ import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js
 import { solve } from "./layout.js";
 import { inLines } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
+import { drawNote, noteBox, placeNotes } from "./notes.js";
 import { brief, short } from "./numbers.js";
 
 const FLOATING = new Set(["const", "param", "seed"]);
@@ -81,13 +82,11 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       for (const e of one.all) wires.set(e.id, wire);
       under.append(wire.group);
     }
-    noted = [];
-    notes.replaceChildren(...[...leaving].map(([id, all]) => {
-      const found = placeNotes(all);
-      noted.push(...found.map(noteBox));
-      return s("g", { "data-of": id }, found.map(drawNote));
-    }));
-    standing = shown.map((id) => place.nodes?.[id]).filter(Boolean).map(({ x, y, w, h: tall }) => around(x, y, w + 2 * STROKE, tall + 2 * STROKE));
+    const boxes = shown.map((id) => place.nodes?.[id]).filter(Boolean), grown = (by) => boxes.map(({ x, y, w, h: tall }) => around(x, y, w + 2 * by, tall + 2 * by));
+    const placed = placeNotes(leaving, grown(0));
+    noted = [...placed.values()].flat().map(noteBox);
+    notes.replaceChildren(...[...placed].map(([id, found]) => s("g", { "data-of": id }, found.map(drawNote))));
+    standing = grown(STROKE);
     for (const id of shown) {
       const box = place.nodes?.[id], group = tree?.groups.get(id);
       if (!box) continue;
