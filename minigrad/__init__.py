@@ -22,6 +22,7 @@ from . import (
     fft,
     func,
     functions,
+    keywords,
     linalg,
     making,
     methods,
@@ -97,6 +98,8 @@ __all__ = [
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi", *functions.__all__,
     *arrays.__all__, *making.__all__,
 ]  # fmt: skip
+globals().update(keywords.public(globals(), __all__, __name__))
+del keywords
 
 if not TYPE_CHECKING:
     _ELSEWHERE = {

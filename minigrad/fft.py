@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import backend
+from . import backend, keywords
 from . import functions as fn
 from .errors import DTypeError, ShapeError
 from .ops.fourier import fft as _transform
@@ -210,3 +210,5 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
     "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+globals().update(keywords.public(globals(), __all__, __name__))

@@ -206,7 +206,10 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, 
     elif high is None:
         low, high = 0, low
     kind = backend.as_dtype(dtype) or backend.int64
-    return _made(_drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _not_negative(_sizes([size or ()]))), False)
+    return _made(
+        _drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _not_negative(_sizes([size or ()]))),
+        False,
+    )
 
 
 def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -225,8 +228,8 @@ def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 
 
 def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
-    def function(x: Any) -> Tensor:
-        return run(x if type(x) is Tensor else as_tensor(x))  # type: ignore[no-any-return]
+    def function(input: Any) -> Tensor:
+        return run(input if type(input) is Tensor else as_tensor(input))  # type: ignore[no-any-return]
 
     run = _on_one(operation)
     function.__name__ = function.__qualname__ = operation.name
@@ -237,10 +240,10 @@ def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
 
 
 def _binary(operation: Primitive, text: str) -> Callable[[Any, Any], Tensor]:
-    def function(a: Any, b: Any) -> Tensor:
-        if not isinstance(a, Tensor) and not isinstance(b, Tensor):
-            a = as_tensor(a)
-        return operation(a, b)  # type: ignore[no-any-return]
+    def function(input: Any, other: Any) -> Tensor:
+        if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+            input = as_tensor(input)
+        return operation(input, other)  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = operation.name
     function.__doc__ = f"{text} Operands broadcast; dtypes are promoted."
@@ -309,14 +312,14 @@ logical_or = _binary(ew.logical_or, "Whether one is non-zero.")
 logical_xor = _binary(ew.logical_xor, "Whether exactly one is non-zero.")
 
 
-def add(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
-    """a + alpha · b. Operands broadcast; dtypes are promoted."""
-    return _plus(a, b if type(alpha) is int and alpha == 1 else mul(b, alpha))
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input + alpha · other. Operands broadcast; dtypes are promoted."""
+    return _plus(input, other if type(alpha) is int and alpha == 1 else mul(other, alpha))
 
 
-def sub(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
-    """a - alpha · b. Operands broadcast; dtypes are promoted."""
-    return _minus(a, b if type(alpha) is int and alpha == 1 else mul(b, alpha))
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input - alpha · other. Operands broadcast; dtypes are promoted."""
+    return _minus(input, other if type(alpha) is int and alpha == 1 else mul(other, alpha))
 
 
 subtract = sub
@@ -486,9 +489,9 @@ def _pick(first: Any, second: Any) -> Any:
 _sum, _mean = _on_one(rd.sum_), _on_one(rd.mean)
 
 
-def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Sum over `dim` (all axes by default). Integers and booleans are summed as int64."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     if dtype is not None:
         x = x.to(dtype)
     elif x.array.dtype.kind in "bui":
@@ -497,9 +500,9 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, ax
     return total if dtype is None else total.to(dtype)  # type: ignore[no-any-return]
 
 
-def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Mean over `dim` (all axes by default). NaN over no elements; DTypeError for integers, whose mean is not an integer."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     if dtype is not None:
         x = x.to(dtype)
     if not backend.is_differentiable(x.dtype):
@@ -590,18 +593,18 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, *x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
-def squeeze(x: Any, dim: Any = None) -> Tensor:
+def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     """Without the axes of size 1 (all of them, or those among `dim`)."""
-    x = as_tensor(x)
+    x, dim = as_tensor(x), _pick(dim, axis)
     axes = range(x.ndim) if dim is None else axes_of(x, dim, "squeeze") if dim != () else ()
     return reshape(x, [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)])
 
 
-def unsqueeze(x: Any, dim: int) -> Tensor:
+def unsqueeze(x: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
     """With a new axis of size 1 at `dim`."""
     x = as_tensor(x)
-    axis = axis_of(x.ndim + 1, dim, "unsqueeze")
-    return reshape(x, *x.shape[:axis], 1, *x.shape[axis:])
+    place = axis_of(x.ndim + 1, _pick(dim, axis), "unsqueeze")
+    return reshape(x, *x.shape[:place], 1, *x.shape[place:])
 
 
 def permute(x: Any, *dims: Any) -> Tensor:
@@ -735,10 +738,10 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 # ------------------------------------------------------------------------------------------------- products and indexing
 
 
-def matmul(a: Any, b: Any) -> Tensor:
-    """The matrix product a @ b; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError naming the
-    sizes."""
-    a, b = as_tensor(a), as_tensor(b)
+def matmul(input: Any, other: Any) -> Tensor:
+    """The matrix product input @ other; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError,
+    which names the sizes, where they do not fit."""
+    a, b = as_tensor(input), as_tensor(other)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {a.shape} and {b.shape}. Use * for numbers.")
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
@@ -792,22 +795,22 @@ def _plain_slice(index: Any) -> Any:
     return slice(number(index.start), number(index.stop), number(index.step))
 
 
-def softmax(x: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+def softmax(x: Any, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
     """e^x / Σ e^x along `dim`; same shape; no overflow."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
-    return nw.softmax(x, axis=axis_of(x.ndim, dim, "softmax"))  # type: ignore[no-any-return]
+    return nw.softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "softmax"))  # type: ignore[no-any-return]
 
 
-def log_softmax(x: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
+def log_softmax(x: Any, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
     """ln softmax(x) along `dim`, accurate where softmax rounds to 0."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
-    return nw.log_softmax(x, axis=axis_of(x.ndim, dim, "log_softmax"))  # type: ignore[no-any-return]
+    return nw.log_softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "log_softmax"))  # type: ignore[no-any-return]
 
 
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
-    x = as_tensor(x)
-    axes = _reduced(x, axes_of(x, dim, "logsumexp"))
+    x, keepdim = as_tensor(x), keepdim or keepdims
+    axes = _reduced(x, axes_of(x, _pick(dim, axis), "logsumexp"))
     if backend.is_complex(x.dtype):
         return _complex_logsumexp(x, axes, keepdim)
     return ops.scans.logsumexp(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
@@ -883,6 +886,7 @@ for _name in (
     "ch",
     "any_differs",
     "any_true",
+    "operator",
     "as_tensor_",
 ):
     __all__.remove(_name)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from . import arrays, backend
+from . import arrays, backend, keywords
 from . import functions as fn
 from .arrays import _method, multi_dot
 from .arrays import cross as _cross
@@ -233,8 +233,8 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> C
     after all.
     """
     A = _matrix(A, "cholesky_ex", square=True)
-    below = arrays.tril(A.detach(), -1)
-    steps = fn.real(diagonal(fa.lu(arrays.tril(A.detach()) + fa.adjoint(below))))  # quotients of the leading blocks' determinants
+    read = fa.adjoint(A.detach()) if upper else A.detach()
+    steps = fn.real(diagonal(fa.lu(arrays.tril(read) + fa.adjoint(arrays.tril(read, -1)))))  # quotients of the leading blocks' determinants
     info = _first(fn.logical_not(steps > 0))
     _raise_for(info, check_errors, "cholesky_ex", "a matrix is not positive definite. Add a small multiple of the identity.")
     safe = fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
@@ -370,11 +370,11 @@ def logdet(A: Any) -> Tensor:
 
 
 def cholesky(A: Any, *, upper: bool = False) -> Tensor:
-    """The lower triangular L with A = L Lᴴ (or its adjoint, if `upper`) of Hermitian positive definite matrices, of which the lower
-    triangle is read. The gradient is Hermitian. Raises LinAlgError where a matrix is not positive definite.
+    """The lower triangular L with A = L Lᴴ (or its adjoint, if `upper`) of Hermitian positive definite matrices, of which that triangle
+    is read. The gradient is Hermitian. Raises LinAlgError where a matrix is not positive definite.
     """
-    L = fa.cholesky(_matrix(A, "cholesky", square=True))
-    return fa.adjoint(L) if upper else L  # type: ignore[no-any-return]
+    A = _matrix(A, "cholesky", square=True)
+    return fa.adjoint(fa.cholesky(fa.adjoint(A))) if upper else fa.cholesky(A)  # type: ignore[no-any-return]
 
 
 def lu(A: Any, *, pivot: bool = True) -> LUResult:
@@ -480,7 +480,8 @@ def qr(A: Any, mode: str = "reduced") -> QRResult:
 
 
 def eigh(A: Any, UPLO: str = "L") -> EighResult:
-    """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
+    """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read. The
+    gradient is Hermitian; in forward mode the Hermitian part of a tangent counts.
 
     Eigenvectors are determined up to a sign (or phase), so only functions that do not depend on it have a meaningful gradient; between
     equal eigenvalues their derivative does not exist, and the gradient is not finite.
@@ -679,11 +680,11 @@ def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- norms and the rest
 
 
-def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
+def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of matrices. ord: "fro" (of all elements), "nuc" (sum of the singular values), 2 and -2 (largest, smallest singular
     value), inf and -inf (largest, smallest row sum of |a|), 1 and -1 (column sums).
     """
-    A = floating(A, "linalg.matrix_norm")
+    A = floating(A if dtype is None else as_tensor(A).to(dtype), "linalg.matrix_norm")
     row, column = (fn.axis_of(A.ndim, d, "linalg.matrix_norm") for d in dim)
     if A.ndim < 2 or row == column:
         raise ShapeError(f"linalg.matrix_norm: needs two different dimensions, got dim={tuple(dim)} of shape {A.shape}.")
@@ -702,11 +703,11 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim
     return out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)]) if keepdim else out
 
 
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """`vector_norm` for one dimension (or a vector), `matrix_norm` for two (or a matrix) with `ord`; without `ord` the 2-norm of all
     elements.
     """
-    A = as_tensor(A)
+    A = as_tensor(A) if dtype is None else as_tensor(A).to(dtype)
     if isinstance(dim, int):
         dim = (dim,)
     if ord is None:
@@ -744,6 +745,8 @@ __all__ = [
     "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular",
     "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+globals().update(keywords.public(globals(), __all__, __name__))
 
 for _name, _function in {
     "det": det, "slogdet": slogdet, "logdet": logdet, "inverse": inv, "pinverse": pinv, "matrix_power": matrix_power,

@@ -110,8 +110,8 @@ def detach(x: Tensor) -> Tensor:
 
 
 def _of_integers(operation: Any, name: str, text: str) -> Callable[..., Tensor]:
-    def function(*operands: Any) -> Tensor:
-        return operation(as_tensor(operands[0]), *operands[1:])  # type: ignore[no-any-return]
+    def function(input: Any, other: Any) -> Tensor:
+        return operation(as_tensor(input), other)  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} Of integers and booleans; no derivative."
@@ -121,7 +121,11 @@ def _of_integers(operation: Any, name: str, text: str) -> Callable[..., Tensor]:
 bitwise_and = _of_integers(ew.bitwise_and, "bitwise_and", "The bits that both have.")
 bitwise_or = _of_integers(ew.bitwise_or, "bitwise_or", "The bits that one of them has.")
 bitwise_xor = _of_integers(ew.bitwise_xor, "bitwise_xor", "The bits that exactly one of them has.")
-bitwise_not = _of_integers(ew.bitwise_not, "bitwise_not", "The bits that x has not.")
+
+
+def bitwise_not(input: Any) -> Tensor:
+    """The bits that it has not. Of integers and booleans; no derivative."""
+    return ew.bitwise_not(as_tensor(input))  # type: ignore[no-any-return]
 
 
 def clamp_min(x: Any, min: Any) -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import functions as fn
+from . import keywords
 from .arrays import digamma, erfc, erfinv, i0, igamma, igammac, lgamma, logit, logsumexp, mvlgamma, polygamma, sinc, xlogy
 from .arrays.pointwise import _real_numbers, _two, by_second_only, entr, log_ndtr, ndtr, ndtri, xlog1py
 from .batching import all_examples
@@ -187,3 +188,5 @@ __all__ = [
     "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy",
     "zeta",
 ]  # fmt: skip
+
+globals().update(keywords.public(globals(), __all__, __name__))

@@ -1034,6 +1034,7 @@ CASES += [
     ),
     unary("signbit", lambda x: x < 0),
     unary("exponent", lambda x: (np.floor(np.log2(abs(x.astype(float)))) + 1).astype("int32")),
+    binary("copysign", np.copysign),
     binary("nextafter", in_dtype_of(np.vectorize(math.nextafter, otypes=[float])), half=("float16",)),
     binary("gcd", np.vectorize(math.gcd, otypes=[np.int64]), "int", "int"),
     binary("lcm", np.vectorize(math.lcm, otypes=[np.int64]), "int", "int"),

@@ -218,6 +218,29 @@ def test_grad_works_under_no_grad():
     assert mg.is_grad_enabled()
 
 
+def test_a_derivative_taken_under_no_grad_is_a_constant_to_what_is_around_it():
+    x = mg.tensor(1.5, dtype=mg.float64, requires_grad=True)
+
+    def minus_a_slope(x):
+        with mg.no_grad():
+            slope, value = grad_and_value(lambda x: x**3)(x)
+            output, pull = vjp(lambda x: x**3, x)
+            shift = [slope, value, output, *pull(mg.tensor(1.0, dtype=mg.float64)), jacrev(lambda x: x**3)(x), hessian(lambda x: x**3)(x)]
+            shift.append(linearize(lambda x: x**3, x)[1](mg.tensor(1.0, dtype=mg.float64)))
+        return x**3 - sum(shift[1:], start=shift[0])
+
+    y = grad(minus_a_slope)(x)
+    close(y, 3 * x**2)
+    close(mg.autograd.grad(y, x)[0], 6 * x)
+    with mg.no_grad():
+        results = [grad(mg.sin)(x), *value_and_grad(mg.sin)(x), vjp(mg.sin, x)[0], jvp(lambda z: z * x, (x,), (x,))[1]]
+        value, pull = vjp(mg.sin, x)
+        extra = grad(lambda z: (z.sin(), z * x), has_aux=True)(x)[1]
+    assert not any(r.requires_grad for r in (*results, value, extra))
+    (late,) = pull(mg.tensor(1.0, dtype=mg.float64))  # pulled where recording is on, so with a history
+    close(mg.autograd.grad(late, x)[0], -x.sin())
+
+
 def test_linearize_runs_the_function_once():
     runs = []
 
@@ -272,6 +295,16 @@ def test_misuse():
         pull(x, x)
     with pytest.raises(TypeError, match="must return tensors"):
         jacrev(lambda x: 3)(x)
+    for transform in (jacrev, jacfwd, hessian):
+        name = "jacrev" if transform is hessian else transform.__name__
+        with pytest.raises(TypeError, match=r"argnums must be an int or a tuple of ints, got 0\.0"):
+            transform(mg.sin, 0.0)(x)
+        with pytest.raises(ValueError, match="argnums is empty"):
+            transform(mg.sin, ())(x)
+        with pytest.raises(ValueError, match=f"{name}: the function returned no tensors"):
+            transform(lambda x: ())(x)
+    with pytest.raises(ValueError, match="grad: argnums is empty"):
+        grad(mg.sin, ())
 
 
 @pytest.mark.oracle

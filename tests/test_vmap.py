@@ -539,6 +539,42 @@ def test_in_place_inside():
     equal(vmap(hessian(loss))(xs), looped(hessian(loss), xs))
 
 
+WINDOWS = {
+    "diagonal": lambda b: b.diagonal(),
+    "another diagonal": lambda b: mg.diagonal(b, 1, 1, 0),
+    "diagonal of windows": lambda b: b[:, 1:].T.diagonal()[:1],
+    "transposed": lambda b: b.mT,
+    "slice": lambda b: b[1:, ::2],
+    "reshaped": lambda b: b.reshape(-1)[2:],
+    "expanded slice": lambda b: b.unsqueeze(0)[..., 0],
+    "real parts": lambda b: mg.view_as_real(mg.view_as_complex(b[:, :2]))[..., 1],
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_writing_through_a_window_inside_reaches_its_base(name):
+    """And what is written into the base is seen through the window; values and gradients."""
+
+    def through(x):
+        base = x.clone()
+        window = WINDOWS[name](base)
+        window.mul_(x.sum())
+        base.add_(1.0)
+        return base * 2 + window.sum()
+
+    xs = normal(4, 3, 4)
+    equal(vmap(through)(xs), looped(through, xs))
+    loss = lambda x: (through(x) ** 2).sum()
+    equal(vmap(grad(loss))(xs), looped(grad(loss), xs))
+
+
+def test_every_view_of_a_batch_is_a_view():
+    """Run example by example and stacked, an operation gives a copy: what is written into it would be lost."""
+    views = {name for name, operation in registry.items() if operation.view}
+    inside = views - {operation.name for operation in boundary.BOUNDARY}
+    assert inside - set(rules.RULES) - rules._POINTWISE == set()
+
+
 def test_writing_to_the_argument_reaches_the_users_tensor():
     """As in PyTorch: the example is a window into the batch."""
     xs = mg.tensor(np.arange(6.0).reshape(3, 2))

@@ -11,6 +11,7 @@ from ..functions import axis_of as _axis_of
 from ..functions import conj as _conj
 from ..functions import movedim as _movedim
 from ..functions import nonzero as _nonzero
+from ..keywords import respelt as _respelt
 from ..methods import _in_place, attach
 from ..ops.factorisations import svd as _svd
 from ..tensor import Tensor
@@ -197,12 +198,12 @@ from .triangles import diag, diag_embed, diagflat, diagonal, trace, tril, tril_i
 trapz, unsafe_chunk, unsafe_split = trapezoid, chunk, split
 
 
-def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Tensor:
+def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """(Σ|x|^p)^(1/p) over `dim` (all axes by default); "fro" means p = 2, "nuc" the sum of a matrix's singular values. See
     `linalg.vector_norm`.
     """
+    x = _as_tensor(x) if dtype is None else _as_tensor(x).to(dtype)
     if p == "nuc":
-        x = _as_tensor(x)
         rows, columns = range(x.ndim) if dim is None else dim
         values = _svd(_movedim(x, (rows, columns), (-2, -1)))[1].sum(-1)
         first, second = sorted((_axis_of(x.ndim, rows, "norm"), _axis_of(x.ndim, columns, "norm")))
@@ -400,10 +401,9 @@ _IN_PLACE = """
 
 
 def _method(function: Any, name: str) -> Any:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
-
-    method.__name__, method.__doc__ = name, function.__doc__
+    """The function as a method, taking PyTorch's other keyword names too."""
+    method = _respelt(function, name)
+    method.__name__ = name
     return method
 
 

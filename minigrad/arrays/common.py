@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..backend import Shape
+from ..batching import is_batched_index
 from ..errors import BatchingError, DTypeError, ShapeError
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor, wrap
@@ -92,7 +93,7 @@ def read_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
 def written(x: Tensor, values: Tensor, index: tuple[Any, ...], accumulate: bool, function: str) -> Tensor:
     """x with `values` at the index, or added there."""
     plain = fn._plain_index(index, x.array)
-    if any(hasattr(type(part), "__minigrad_apply__") for part in plain):
+    if is_batched_index(plain):
         raise BatchingError(f"{function}: inside vmap, all examples must write at the same index; this one differs between them.")
     return ix.index_put(x, values, index=plain, accumulate=accumulate)  # type: ignore[no-any-return]
 

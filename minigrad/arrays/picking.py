@@ -38,11 +38,11 @@ def gather(x: Any, dim: int, index: Any) -> Tensor:
     """
     x, index = as_tensor(x), as_tensor(index)
     axis = fn.axis_of(x.ndim, dim, "gather")
-    index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
     same_ndim("gather", ("x", x), ("index", index))
     if x.ndim and index.ndim:
         fits_within("gather", "x", index.shape, x.shape, axis)
-    return read_along(x, index, axis) if index.ndim else read_along(x.reshape(1), index.reshape(1), 0).reshape(())
+    index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
+    return read_along(x, index, axis) if x.ndim and index.ndim else read_along(x.reshape(-1), index.reshape(-1), 0).reshape(index.shape)
 
 
 def take(x: Any, index: Any) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from .. import functions as fn
@@ -22,15 +23,21 @@ Labelled = tuple[Tensor, list[Label]]
 
 # ------------------------------------------------------------------------------------------------------------- einsum
 
+_LETTERS = ascii_uppercase + ascii_lowercase
+"""The letters of the axes 0 to 51."""
 
-def einsum(equation: str, *operands: Any) -> Tensor:
-    """The sum of products that the equation describes: `einsum("bij,bjk->bik", a, b)`.
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """The sum of products that the equation describes: `einsum("bij,bjk->bik", a, b)`, or with a list of numbers (0 to 51) after each
+    operand, and one for the output if it is wanted: `einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])`.
 
     Each letter names an axis; a letter twice in one operand takes the diagonal; axes whose letter is not in the output are summed;
     "..." stands for leading axes, which broadcast; without "->" the output has the letters that occur once, in alphabetical order.
     Operands are combined from left to right.
     Raises ShapeError naming the letter whose sizes differ, ValueError for an equation that does not fit the operands.
     """
+    if not isinstance(equation, str):
+        equation, operands = _lettered(equation, *operands)
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
     tensors = [as_tensor(x) for x in operands]
@@ -46,6 +53,21 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         total = _pair(total, part, needed)
     x, labels = _summed(total, set(output))
     return fn.permute(x, [labels.index(letter) for letter in output])
+
+
+def _lettered(*operands: Any) -> tuple[str, tuple[Any, ...]]:
+    """Operands with a list of numbers behind each, as an equation and operands; later numbers are later letters."""
+    lists = [*operands[1::2], *operands[-1:]] if len(operands) % 2 else list(operands[1::2])
+    if len(operands) < 2 or not all(isinstance(numbers, list | tuple) for numbers in lists):
+        raise TypeError("einsum: give an equation and operands, or each operand followed by a list of numbers for its axes.")
+    terms = []
+    for numbers in lists:
+        wrong = [n for n in numbers if n is not Ellipsis and not (isinstance(n, int) and 0 <= n < len(_LETTERS))]
+        if wrong:
+            raise ValueError(f"einsum: axes are numbered 0 to {len(_LETTERS) - 1} (or are ...), got {wrong[0]!r}.")
+        terms.append("".join("..." if n is Ellipsis else _LETTERS[n] for n in numbers))
+    arrow = "->" + terms.pop() if len(operands) % 2 else ""
+    return ",".join(terms) + arrow, operands[: len(operands) - len(operands) % 2 : 2]
 
 
 def _parsed(equation: str, tensors: list[Tensor]) -> tuple[list[list[Label]], list[Label]]:

@@ -80,15 +80,15 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = Non
     return scans.logsumexp(x, axes=axes, keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
 
 
-def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements that are not NaN."""
-    x = as_tensor(x)
+    x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
     return fn.sum(fn.where(fn.isnan(x), 0.0, x) if backend.is_differentiable(x.dtype) else x, dim, keepdim)
 
 
-def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN; NaN if there are none."""
-    x = floating(x, "nanmean")
+    x = floating(x if dtype is None else as_tensor(x).to(dtype), "nanmean")
     return nansum(x, dim, keepdim) / fn.sum(fn.logical_not(fn.isnan(x)), dim, keepdim).to(x.dtype)  # type: ignore[no-any-return]
 
 

@@ -20,6 +20,7 @@ from .backward import backward, grad
 from .custom import own as _own  # noqa: F401  # lets nn.Cell bring its own rule (engine/own_rule.py)
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
+from .operation import Operation, Operator
 from .variable import Variable
 
 training = False
@@ -28,14 +29,17 @@ training = False
 
 def __getattr__(name: str) -> Any:
     """SINGA's operators and layers (`autograd.matmul`, `autograd.Conv2d`, …), loaded when the first of them is used."""
-    operators = import_module(".operators", __name__)
-    if name in operators.__all__:
-        return getattr(operators, name)
+    for module in (".operators", ".further_operators"):
+        operators = import_module(module, __name__)
+        if name in operators.__all__:
+            return getattr(operators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
     "Function",
+    "Operation",
+    "Operator",
     "Variable",
     "anomaly_mode",
     "backward",

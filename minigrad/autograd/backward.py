@@ -118,6 +118,8 @@ def grad(
                         "it does not say on which device. Give the tensor itself, or take None with allow_unused=True."
                     )
                 g = zeros_like(x)
+                if create_graph:
+                    g.requires_grad_()  # so that it can be differentiated again, as the others
             elif not allow_unused:
                 raise UnusedInputError(
                     f"grad: input {i} (shape {x.shape}) was not used to compute the outputs (or was modified in place since). "

@@ -8,7 +8,8 @@ Two arguments appear everywhere. `create_graph`: the result can be differentiate
 grad. `strict`: an output that does not depend on the inputs, or an input that the outputs do not depend on, is an error
 (UnusedInputError) and not a block of zeros.
 
-The inputs are never touched: the function gets tensors of its own, equal to them and requiring grad.
+The inputs are never touched: the function gets tensors of its own, equal to them and requiring grad. All of it is recorded, also where
+the caller is inside `no_grad`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]
 
 
+@enable_grad()
 def jacobian(
     func: Function,
     inputs: Any,
@@ -78,6 +80,7 @@ def jacobian(
     return _nested(blocks, single_out, single, create_graph)
 
 
+@enable_grad()
 def hessian(
     func: Function,
     inputs: Any,
@@ -112,6 +115,7 @@ def hessian(
     return blocks[0][0] if single else blocks
 
 
+@enable_grad()
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(outputs, vᵀ·J): the product of a vector with the Jacobian, in one reverse pass. v: of the outputs' shapes; may be left out if the
     function returns one number.
@@ -125,6 +129,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _finished(outs, single_out, create_graph), _finished(pulls, single, create_graph)
 
 
+@enable_grad()
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, strategy: str = "forward-mode"
 ) -> tuple[Any, Any]:
@@ -149,6 +154,7 @@ def jvp(
     return _finished(outs, single_out, create_graph), _finished(pushes, single_out, create_graph)
 
 
+@enable_grad()
 def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(output, vᵀ·H): the product of a vector with the Hessian of a function that returns one number, by reverse mode over reverse mode."""
     _check_function(func, "vhp")
@@ -161,6 +167,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _finished(outs, single_out, create_graph), _finished(products, single, create_graph)
 
 
+@enable_grad()
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(output, H·v): the product of the Hessian with a vector, by forward mode over reverse mode.
 

@@ -317,16 +317,17 @@ def _unit(out: Tensor, row: int, v: complex) -> Tensor:
     return wrap(array.reshape(out.shape))
 
 
-def _seeds(outputs: Sequence[Tensor], chosen: Tensor, seed: Tensor) -> list[Tensor]:
-    """The given cotangent for one output, zeros for the others."""
-    return [seed if o is chosen else wrap(backend.zeros(o.shape, o.dtype, o.array)) for o in outputs]
+def _seeds(outputs: Sequence[Tensor], chosen: int, seed: Tensor) -> list[Tensor]:
+    """The given cotangent for one output, zeros for the others; by position, for a function may return one tensor twice."""
+    return [seed if i == chosen else wrap(backend.zeros(o.shape, o.dtype, o.array)) for i, o in enumerate(outputs)]
 
 
-def _analytical(inputs: Sequence[Tensor], outputs: Sequence[Tensor], out: Tensor, v: complex) -> list[Any]:
+def _analytical(inputs: Sequence[Tensor], outputs: Sequence[Tensor], chosen: int, v: complex) -> list[Any]:
     """For each input the matrix whose rows are the gradients that reverse mode gives for cotangent v at each element of the output."""
+    out = outputs[chosen]
     rows: list[list[Any]] = [[] for _ in inputs]
     for row in range(out.numel()):
-        grads = grad(outputs, inputs, _seeds(outputs, out, _unit(out, row, v)), retain_graph=True, allow_unused=True)
+        grads = grad(outputs, inputs, _seeds(outputs, chosen, _unit(out, row, v)), retain_graph=True, allow_unused=True)
         for x, g, collected in zip(inputs, grads, rows, strict=True):
             if g is not None and g.dtype != x.dtype:
                 raise GradcheckError(f"gradcheck: a gradient has dtype {g.dtype}, but its input has dtype {x.dtype}.")
@@ -347,9 +348,9 @@ def _check_reverse(check: _Check, places: Sequence[int], fast: bool, dtypes: boo
     if fast and _projections_agree(check, outputs, places, inputs):
         return
     analytical = {}
-    for place in places:
+    for chosen, place in enumerate(places):
         for v in _cotangents(outputs[place]):
-            first, second = (_analytical(inputs, differentiable, outputs[place], v) for _ in range(2))
+            first, second = (_analytical(inputs, differentiable, chosen, v) for _ in range(2))
             for (i, _), a, b in zip(check.checked, first, second, strict=True):
                 _check_reentrant(check, a, b, place, i)
                 analytical[place, i, v] = a
@@ -442,8 +443,8 @@ def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     strictness.dtypes = True
     try:
         with watching(watch):
-            for out in outputs:
-                grad(outputs, inputs, _seeds(outputs, out, _unit(out, 0, 1) if out.numel() else out), retain_graph=True, allow_unused=True)
+            for i, out in enumerate(outputs):
+                grad(outputs, inputs, _seeds(outputs, i, _unit(out, 0, 1) if out.numel() else out), retain_graph=True, allow_unused=True)
     except DTypeError as error:
         raise GradcheckError(f"gradcheck: a gradient has the wrong dtype: {error}") from error
     finally:
@@ -542,9 +543,9 @@ def _check_undefined(check: _Check, places: Sequence[int]) -> None:
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]
     inputs = [x for _, x in check.checked]
     random = backend.use_random(3)
-    for place, out in zip(places, outputs, strict=True):
+    for chosen, (place, out) in enumerate(zip(places, outputs, strict=True)):
         v = wrap(_random_leaf(random, out, False).array)
-        expected = grad(outputs, inputs, _seeds(outputs, out, v), retain_graph=True, allow_unused=True)
+        expected = grad(outputs, inputs, _seeds(outputs, chosen, v), retain_graph=True, allow_unused=True)
         try:
             alone = grad(out, inputs, v, retain_graph=True, allow_unused=True)
         except Exception as error:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import autograd, backend, functions
@@ -35,41 +35,62 @@ Ints = Sequence[int]
 
 # ------------------------------------------------------------------------------------------- what `functions` has already
 
-abs = functions.abs
-acos = functions.acos
-acosh = functions.acosh
-add = functions.add
-asin = functions.asin
-asinh = functions.asinh
-atan = functions.atan
-atanh = functions.atanh
-ceil = functions.ceil
-cos = functions.cos
-cosh = functions.cosh
-exp = functions.exp
-greater = functions.greater
-less = functions.less
-log = functions.log
-matmul = functions.matmul
-mul = functions.mul
-negative = functions.negative
-reciprocal = functions.reciprocal
-relu = functions.relu
-sigmoid = functions.sigmoid
-sign = functions.sign
-sin = functions.sin
-sinh = functions.sinh
-softplus = functions.softplus
-sqrt = functions.sqrt
-sub = functions.sub
-tan = functions.tan
-tanh = functions.tanh
-equal = functions.eq
-_and = functions.logical_and
-_not = functions.logical_not
-_or = functions.logical_or
-_xor = functions.logical_xor
-softsign = F.softsign
+
+def _of_x(function: Callable[..., Tensor], name: str | None = None) -> Callable[[Any], Tensor]:
+    """The function, its argument called x as in SINGA's documentation."""
+
+    def operator(x: Any) -> Tensor:
+        return function(x)
+
+    operator.__name__ = operator.__qualname__ = name or function.__name__
+    operator.__doc__ = function.__doc__
+    return operator
+
+
+def _of_x_and_y(function: Callable[..., Tensor], name: str | None = None) -> Callable[[Any, Any], Tensor]:
+    """The function, its arguments called x and y as in SINGA's documentation."""
+
+    def operator(x: Any, y: Any) -> Tensor:
+        return function(x, y)
+
+    operator.__name__ = operator.__qualname__ = name or function.__name__
+    operator.__doc__ = function.__doc__
+    return operator
+
+
+_not = _of_x(functions.logical_not, "_not")
+abs = _of_x(functions.abs)
+acos = _of_x(functions.acos)
+acosh = _of_x(functions.acosh)
+asin = _of_x(functions.asin)
+asinh = _of_x(functions.asinh)
+atan = _of_x(functions.atan)
+atanh = _of_x(functions.atanh)
+ceil = _of_x(functions.ceil)
+cos = _of_x(functions.cos)
+cosh = _of_x(functions.cosh)
+exp = _of_x(functions.exp)
+log = _of_x(functions.log)
+negative = _of_x(functions.negative, "negative")
+reciprocal = _of_x(functions.reciprocal)
+relu = _of_x(functions.relu)
+sigmoid = _of_x(functions.sigmoid)
+sign = _of_x(functions.sign)
+sin = _of_x(functions.sin)
+sinh = _of_x(functions.sinh)
+softplus = _of_x(functions.softplus)
+softsign = _of_x(F.softsign)
+sqrt = _of_x(functions.sqrt)
+tan = _of_x(functions.tan)
+tanh = _of_x(functions.tanh)
+_and = _of_x_and_y(functions.logical_and, "_and")
+_or = _of_x_and_y(functions.logical_or, "_or")
+_xor = _of_x_and_y(functions.logical_xor, "_xor")
+equal = _of_x_and_y(functions.eq, "equal")
+greater = _of_x_and_y(functions.greater, "greater")
+less = _of_x_and_y(functions.less, "less")
+mul = _of_x_and_y(functions.mul)
+sub = _of_x_and_y(functions.sub)
 Layer = module.Layer
 
 
@@ -121,23 +142,28 @@ def identity(x: Any) -> Tensor:
     return _same(as_tensor(x))
 
 
+def add(x: Any, b: Any) -> Tensor:
+    """x + b."""
+    return functions.add(x, b)
+
+
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Tensor:
     """x limited to [min, max]; a bound that is not set does not limit."""
     return identity(x) if min is None and max is None else functions.clamp(x, min, max)
 
 
-def div(a: Any, b: Any) -> Tensor:
-    """a / b; of two tensors of integers the whole part of the quotient, as integers."""
-    a, b = as_tensor(a), as_tensor(b)
-    whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
-    return functions.div(a, b, rounding_mode="trunc" if whole else None)
+def div(x: Any, y: Any) -> Tensor:
+    """x / y; of two tensors of integers the whole part of the quotient, as integers."""
+    x, y = as_tensor(x), as_tensor(y)
+    whole = x.dtype.kind in "iu" and y.dtype.kind in "iu"
+    return functions.div(x, y, rounding_mode="trunc" if whole else None)
 
 
-def pow(a: Any, b: Any) -> Tensor:
-    """a to the b, in the dtype of a if that holds integers."""
-    a = as_tensor(a)
-    y = functions.pow(a, b)
-    return y if a.dtype.kind not in "iu" or y.dtype == a.dtype else cast(y, a.dtype)
+def pow(x: Any, y: Any) -> Tensor:
+    """x to the y, in the dtype of x if that holds integers."""
+    x = as_tensor(x)
+    power = functions.pow(x, y)
+    return power if x.dtype.kind not in "iu" or power.dtype == x.dtype else cast(power, x.dtype)
 
 
 def prelu(x: Any, slope: Any) -> Tensor:
@@ -175,6 +201,11 @@ def cast(x: Any, to: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------ products and the bias
 
 
+def matmul(x: Any, w: Any) -> Tensor:
+    """The matrix product of x and w, with NumPy's rules for vectors and stacks of matrices."""
+    return functions.matmul(x, w)
+
+
 def add_bias(x: Any, b: Any, axis: int = 0) -> Tensor:
     """x (N, M) + b for each row (axis 0: b has M elements) or for each column (axis 1: b has N elements)."""
     x, b = as_tensor(x), as_tensor(b)
@@ -206,14 +237,19 @@ def gemm(A: Any, B: Any, C: Any = None, alpha: float = 1.0, beta: float = 1.0, t
 # ------------------------------------------------------------------------------------------------------------- reductions
 
 
-def reduce_sum(x: Any, axes: Ints | None = None, keepdims: int = 1) -> Tensor:
-    """Sum over the axes (all by default), which are kept as size 1 unless keepdims is 0."""
-    return functions.sum(x, None if axes is None else list(axes), bool(keepdims))
+def _axes(axes: int | Ints | None) -> list[int] | None:
+    return None if axes is None else [axes] if isinstance(axes, int) else [int(a) for a in axes]
 
 
-def reduce_mean(x: Any, axes: Ints | None = None, keepdims: int = 1) -> Tensor:
+def reduce_sum(x: Any, axes: int | Ints | None = None, keepdims: int = 1) -> Tensor:
+    """Sum over the axes (all by default), which are kept as size 1 unless keepdims is 0. Integers keep their dtype."""
+    x = as_tensor(x)
+    return functions.sum(x, _axes(axes), bool(keepdims), dtype=x.dtype if x.dtype.kind in "iu" else None)
+
+
+def reduce_mean(x: Any, axes: int | Ints | None = None, keepdims: int = 1) -> Tensor:
     """Mean over the axes (all by default), which are kept as size 1 unless keepdims is 0."""
-    return functions.mean(x, None if axes is None else list(axes), bool(keepdims))
+    return functions.mean(x, _axes(axes), bool(keepdims))
 
 
 def softmax(x: Any, axis: int = 1) -> Tensor:
@@ -319,7 +355,10 @@ def unsqueeze(x: Any, axis: int | Ints = -1) -> Tensor:
     """With new axes of size 1 at the places named, which count in the result."""
     x = as_tensor(x)
     axes = [axis] if isinstance(axis, int) else list(axis)
-    for a in sorted(axis_of(x.ndim + len(axes), a, "unsqueeze") for a in axes):
+    places = sorted(axis_of(x.ndim + len(axes), a, "unsqueeze") for a in axes)
+    if len(set(places)) < len(places):
+        raise ValueError(f"unsqueeze: {axes} names an axis of the result twice.")
+    for a in places:
         x = functions.unsqueeze(x, a)
     return x
 
@@ -372,6 +411,8 @@ def tile(x: Any, repeats: Any) -> Tensor:
     """x repeated along its axes, as NumPy's tile: fewer repeats than axes belong to the last ones, more make new axes in front."""
     x = as_tensor(x)
     counts = [int(n) for n in (repeats.tolist() if hasattr(repeats, "tolist") else [repeats] if isinstance(repeats, int) else repeats)]
+    if any(n < 0 for n in counts):
+        raise ValueError(f"tile: repeats must be at least 0, got {counts}.")
     counts = [1] * (x.ndim - len(counts)) + counts
     full = (1,) * (len(counts) - x.ndim) + x.shape
     spread = x.reshape([n for size in full for n in (1, size)]).broadcast_to(
@@ -430,7 +471,10 @@ class PoolingHandle:
 
 
 class BatchNormHandle:
-    """The settings of `batchnorm_2d`: running ← momentum · running + (1 − momentum) · batch; x is not kept."""
+    """The settings of `batchnorm_2d`: running ← momentum · running + (1 − momentum) · batch; x is not kept.
+
+    That is ONNX's momentum, as which SINGA reads and writes it; its program gives the share to the batch.
+    """
 
     def __init__(self, momentum: float = 0.9, x: Any = None, eps: float = 1e-5) -> None:
         self.momentum, self.eps = momentum, eps
@@ -453,23 +497,31 @@ def conv2d(handle: ConvHandle, x: Any, W: Any, b: Any = None, odd_padding: Ints 
 
 
 def pooling_2d(handle: PoolingHandle, x: Any, odd_padding: Ints = (0, 0, 0, 0)) -> Tensor:
-    """The largest element or the mean of each window. Padding never is a maximum, and counts as zeros in a mean."""
+    """The largest element or the mean of each window. Padding never is a maximum and does not count in a mean; a window of nothing but
+    padding gives the lowest number or 0.
+    """
     x = as_tensor(x)
     rows, columns = handle.padding
     above, below, left, right = odd_padding
     around = (above + rows, below + rows, left + columns, right + columns)
-    if not handle.is_max:
-        return F.avg_pool2d(_odd_pads(x, around), handle.kernel_size, handle.stride)
-    made: Tensor = F.max_pool2d(_odd_pads(x, around, backend.lowest(x.dtype)), handle.kernel_size, handle.stride)
-    return made
+    if handle.is_max:
+        made: Tensor = F.max_pool2d(_odd_pads(x, around, backend.lowest(x.dtype)), handle.kernel_size, handle.stride)
+        return made
+    if not any(around):
+        return F.avg_pool2d(x, handle.kernel_size, handle.stride)
+    inside = functions.ones(1, 1, *x.shape[-2:], dtype=x.dtype, device=x.device)
+    total, count = (F.avg_pool2d(_odd_pads(v, around), handle.kernel_size, handle.stride, divisor_override=1) for v in (x, inside))
+    return div(total, where(count == 0, functions.ones_like(count), count))
 
 
 def globalaveragepool(x: Any, data_format: str = "channels_first") -> Tensor:
     """The mean of each channel's image, kept as axes of size 1: x (N, C, *S), or (N, *S, C) for "channels_last"."""
     x = as_tensor(x)
-    if data_format not in ("channels_first", "channels_last"):
+    if data_format not in ("channels_first", "channels_last", "channel_first", "channel_last"):  # SINGA's own tests leave out the s
         raise ValueError(f'globalaveragepool: data_format must be "channels_first" or "channels_last", got {data_format!r}.')
-    first = data_format == "channels_first"
+    if x.ndim < 3:
+        raise ShapeError(f"globalaveragepool: x must have the axes (N, C, …) and at least one of an image, got shape {x.shape}.")
+    first = data_format.endswith("first")
     return reduce_mean(x, tuple(range(2, x.ndim) if first else range(1, x.ndim - 1)))
 
 
@@ -547,7 +599,10 @@ class MaxPool2d(layers.MaxPool2d):
 
 
 class AvgPool2d(layers.AvgPool2d):
-    """Mean of each window; the padding's zeros count."""
+    """Mean of each window; the padding does not count."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__(kernel_size, stride, padding, count_include_pad=False)
 
 
 class Dropout(layers.Dropout):

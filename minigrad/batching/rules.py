@@ -93,6 +93,13 @@ def _images(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) 
     return result.reshape((*x.shape[: k + 1], *result.shape[1:]))
 
 
+def _diagonals(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis1: int, axis2: int, **params: Any) -> Any:
+    """Both axes count from the left; a diagonal lies in the memory of its matrices, so it must be taken of the whole batch at once."""
+    if "shape" in params:
+        params["shape"] = (*arrays[0].shape[:k], *params["shape"])
+    return prim.forward(xp, *arrays, axis1=axis1 + k, axis2=axis2 + k, **params)
+
+
 def _axis_or_all(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int | None, keepdims: bool) -> Any:
     """`axis=None` means all axes of an example, flattened; so does axis 0 of one number."""
     (x,) = arrays
@@ -270,6 +277,8 @@ RULES: dict[str, Rule] = {
     "window_max_pull": _axes_shifted,
     "window_sum": _axes_shifted,
     "window_spread": _axes_shifted,
+    "diagonal": _diagonals,
+    "undiagonal": _diagonals,
     "tril": _as_it_is,
     "triu": _as_it_is,
     "view_as_real": _as_it_is,

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import backend
 from ..batching import per_example
-from ..engine.modes import enable_grad, forward_level
+from ..engine.modes import enable_grad, forward_level, state
 from ..engine.record import history
 from ..engine.reverse import differentiate
 from ..errors import DTypeError, NonScalarError, ShapeError
@@ -45,10 +45,7 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     """As `grad`, but the new function returns (value, gradient), or ((value, extras), gradient): JAX's name and order."""
     if not callable(function):
         raise TypeError(f"grad: the first argument must be a function, got {type(function).__name__}. Write grad(f)(x).")
-    if not isinstance(argnums, int) and not (isinstance(argnums, Sequence) and all(isinstance(n, int) for n in argnums)):
-        raise TypeError(
-            f"grad: argnums must be an int or a tuple of ints, got {argnums!r}. grad(f) makes a function, which is then called: grad(f)(x)."
-        )
+    _check_argnums(argnums, "grad")
 
     @functools.wraps(function)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -191,6 +188,7 @@ def chosen(
     function: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], caller: str
 ) -> tuple[list[Any], Callable[[Sequence[Any]], Any], Rebuild]:
     """The leaves of the arguments that `argnums` names, the function of these leaves alone, and what puts derivatives into their places."""
+    _check_argnums(argnums, caller)
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in numbers:
         if not -len(args) <= n < len(args):
@@ -209,6 +207,17 @@ def chosen(
         return function(*replaced, **kwargs)
 
     return leaves, partial, rebuild
+
+
+def _check_argnums(argnums: Any, caller: str) -> None:
+    """Raise TypeError unless these are numbers of arguments, ValueError for none."""
+    if not isinstance(argnums, int) and not (isinstance(argnums, Sequence) and all(isinstance(n, int) for n in argnums)):
+        raise TypeError(
+            f"{caller}: argnums must be an int or a tuple of ints, got {argnums!r}. {caller}(f) makes a function, which is then called: "
+            f"{caller}(f)(x)."
+        )
+    if argnums == () or argnums == []:
+        raise ValueError(f"{caller}: argnums is empty; name at least one argument to differentiate by.")
 
 
 def with_aux(result: Any, has_aux: bool, caller: str) -> tuple[Any, Any]:
@@ -274,7 +283,7 @@ def pulled(
     """Cotangents carried back to `inputs`, zeros where nothing arrives.
 
     create_graph: whether the result is differentiable in turn; None: if the outputs depend on anything else that requires grad, besides
-    the `hidden` tensors.
+    the `hidden` tensors, and recording is on: a derivative taken inside `no_grad` is a constant to what is around it.
     """
     reached = pulled_or_none(outputs, cotangents, inputs, create_graph, hidden)
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, reached, strict=True)]
@@ -295,7 +304,9 @@ def pulled_or_none(
             roots.append(node)
             seeds.append(c)
     targets = [x.node for x in inputs if x.node is not None]
-    if create_graph is None:
+    if create_graph is None and not state.recording:
+        create_graph = False
+    elif create_graph is None:
         own = {*targets, *(x.node for x in hidden)}
         create_graph = any(isinstance(n, Leaf) and n not in own for n in reached_from(roots)) or any(c.node is not None for c in seeds)
     captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=True)
@@ -319,8 +330,8 @@ def _in_own_memory(results: list[Tensor | None], seeds: list[Tensor]) -> list[Te
 
 
 def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The output without the history that leads only to our own fresh inputs."""
+    """The output without the history that leads only to our own fresh inputs; inside `no_grad` without any."""
     node = history(out)
     own = {x.node for x in inputs}
-    outer = node is not None and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
+    outer = state.recording and node is not None and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
     return out if outer else wrap(out.array, None, out.tangents)

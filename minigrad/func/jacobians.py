@@ -37,6 +37,7 @@ def jacrev(
         points, partial, rebuild = chosen(function, argnums, args, kwargs, "jacrev")
         outputs, pull, aux = vjp(lambda *leaves: with_aux(partial(leaves), has_aux, "jacrev"), *points, has_aux=True)
         flat, rebuild_outputs = outputs_of(outputs, "jacrev")
+        _need_outputs(flat, "jacrev")
         _refuse_complex("jacrev", [*map(as_tensor, points), *flat])
         rows = all_rows(lambda *seeds: pull(rebuild_outputs(seeds)), flat, chunk_size)
         blocks = rebuild_outputs([rebuild(block) for block in row_blocks(rows, flat, [as_tensor(x) for x in points])])
@@ -59,6 +60,7 @@ def jacfwd(
         def push(*tangents: Any) -> Any:
             _, pushed, aux = jvp(lambda *leaves: with_aux(partial(leaves), has_aux, "jacfwd"), inputs, tangents, has_aux=True)
             flat, rebuild_outputs = flatten(pushed)
+            _need_outputs(flat, "jacfwd")
             _refuse_complex("jacfwd", [*inputs, *flat])
             extras, rebuild_aux = flatten(aux)
             seen[:] = [rebuild_outputs, extras, rebuild_aux]
@@ -81,6 +83,11 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[...,
 
 
 # ------------------------------------------------------------------------------------------------------------------ helpers
+
+
+def _need_outputs(outputs: Sequence[Any], caller: str) -> None:
+    if not outputs:
+        raise ValueError(f"{caller}: the function returned no tensors, so there is nothing to differentiate.")
 
 
 def _refuse_complex(caller: str, tensors: Sequence[Tensor]) -> None:

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import backend, functions
 from ..errors import ShapeError
 from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
-from .functional.attention import attention_weights
 from .layers import Dropout, LayerNorm, Linear, parameter
 from .module import Module
 
@@ -82,61 +80,38 @@ class MultiheadAttention(Module):
             raise ShapeError(
                 f"MultiheadAttention: needs query, key, value of widths {self.widths}, got shapes {q.shape}, {k.shape}, {v.shape}."
             )
-        if is_causal and attn_mask is None:
-            raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask, which must be given too.")
-        single = q.ndim == 2
-        if single:
-            q, k, v = (x.unsqueeze(0) for x in (q, k, v))
-            key_padding_mask = None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
-        elif not self.batch_first:
+        first = self.batch_first and q.ndim == 3
+        if first:
             q, k, v = (x.transpose(0, 1) for x in (q, k, v))
-        e = self.embed_dim
-        heads = []
-        for i, x in enumerate((q, k, v)):
-            bias = None if self.in_proj_bias is None else self.in_proj_bias[i * e : (i + 1) * e]
-            same = self.widths == (e, e, e)
-            weight = self.in_proj_weight[i * e : (i + 1) * e] if same else getattr(self, f"{'qkv'[i]}_proj_weight")
-            projected = F.linear(x, weight, bias)
-            for more in (
-                (None, self.bias_k, self.bias_v)[i],
-                functions.zeros(1, 1, e, dtype=x.dtype, device=x.device) if self.add_zero_attn and i else None,
-            ):
-                if more is not None:
-                    projected = functions.cat([projected, more.expand(x.shape[0], 1, e)], 1)
-            heads.append(projected.reshape(*projected.shape[:2], self.num_heads, e // self.num_heads).permute(0, 2, 1, 3))
-        mask = _mask(attn_mask, key_padding_mask, q.shape[0], self.num_heads, q.dtype)
-        if mask is not None:  # what was added is open to everybody
-            mask = F.pad(mask, (0, heads[1].shape[2] - k.shape[1]))
-        weights = attention_weights(heads[0], heads[1], mask, 0.0, False, None)
-        used = F.dropout(weights, self.dropout, self.training)
-        joined = (used @ heads[2]).permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], e)
-        out = self.out_proj(joined)
-        shown = (weights.mean(1) if average_attn_weights else weights) if need_weights else None
-        if single:
-            return out.squeeze(0), None if shown is None else shown.squeeze(0)
-        return out if self.batch_first else out.transpose(0, 1), shown
+        separate = self.widths != (self.embed_dim,) * 3
+        maps = {f"{name}_proj_weight": getattr(self, f"{name}_proj_weight") for name in "qkv"} if separate else {}
+        out, weights = F.multi_head_attention_forward(
+            q,
+            k,
+            v,
+            self.embed_dim,
+            self.num_heads,
+            None if separate else self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            separate,
+            **maps,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return out.transpose(0, 1) if first else out, weights
 
     def extra_repr(self) -> str:
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
-
-
-def _mask(attn_mask: Any, key_padding_mask: Any, batch: int, heads: int, dtype: Any) -> Tensor | None:
-    """Both masks as numbers to add to scores (N, heads, L, S)."""
-    total: Tensor | None = None
-    if attn_mask is not None:
-        total = _added(attn_mask, dtype)
-        if total.ndim == 3:
-            total = functions.reshape(total, batch, heads, *total.shape[1:])
-    if key_padding_mask is not None:
-        padding = _added(key_padding_mask, dtype)[:, None, None, :]
-        total = padding if total is None else total + padding
-    return total
-
-
-def _added(mask: Any, dtype: Any) -> Tensor:
-    """−∞ where a boolean mask forbids, 0 elsewhere; floating masks as they are."""
-    mask = as_tensor(mask)
-    return functions.where(mask, -backend.inf, 0.0).to(dtype) if mask.dtype == backend.bool_ else mask
 
 
 class TransformerEncoderLayer(Module):

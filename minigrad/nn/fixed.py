@@ -78,6 +78,17 @@ for _axes in (1, 2):
         stride=None,
         ceil_mode=False,
     )
+for _axes in (2, 3):
+    _layer(
+        f"FractionalMaxPool{_axes}d",
+        getattr(F, f"fractional_max_pool{_axes}d"),
+        "The largest elements of windows whose places are drawn.",
+        kernel_size=_NEEDED,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    )._buffers = ("_random_samples",)
 
 
 def _padded(axes: int, mode: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
 from ..engine.modes import no_grad
@@ -28,12 +28,28 @@ def parameter(*shape: int, dtype: Any = None, device: Any = None) -> Tensor:
     return functions.zeros(*shape, dtype=dtype, device=device, requires_grad=True)
 
 
-def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
-    """`data` as a parameter: a leaf tensor that requires grad (a copy, without history)."""
-    made = Tensor(data)
-    if requires_grad:
-        make_leaf(made)
-    return made
+class _Parameters(type):
+    """What makes `Parameter(data)` a tensor, and `isinstance(tensor, Parameter)` a question about it."""
+
+    def __call__(cls, data: Any, requires_grad: bool = True) -> Tensor:
+        made = Tensor(data)
+        if requires_grad:
+            make_leaf(made)
+        return made
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, Tensor) and thing.requires_grad and thing.is_leaf
+
+
+if TYPE_CHECKING:  # type checkers do not look at a metaclass's __call__
+    Parameter = Tensor
+else:
+
+    class Parameter(metaclass=_Parameters):
+        """`Parameter(data, requires_grad=True)`: data as a leaf tensor that requires grad (a copy, without history).
+
+        There is no such class of tensors: `isinstance(p, Parameter)` holds for each leaf that requires grad, whoever made it.
+        """
 
 
 def _shown(settings: dict[str, Any]) -> str:
@@ -150,6 +166,55 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{end}"
 
 
+class EmbeddingBag(Module):
+    """The sum, the mean or the maximum of rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, for each bag of
+    integers. Row padding_idx is zero, counts as not being there and gets no gradient. The settings are those of `functional.embedding_bag`.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
+        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
+        init.normal_(self.weight)
+        if padding_idx is not None:
+            row = self.weight.detach()[padding_idx]
+            init.zeros_(row)
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        end = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{end}"
+
+
 # ------------------------------------------------------------------------------------------------------------- convolution
 
 
@@ -182,7 +247,11 @@ class _Conv(Module):
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size = each(kernel_size, self.axes, name, "kernel_size", 1)
         self.stride, self.dilation = each(stride, self.axes, name, "stride", 1), each(dilation, self.axes, name, "dilation", 1)
-        self.padding = padding if isinstance(padding, str) else each(padding, self.axes, name, "padding")
+        if isinstance(padding, str) and not self.transposed:
+            zeros_around(padding, self.kernel_size, self.stride, self.dilation, name)  # a wrong word is found here, not at the first call
+            self.padding: Any = padding
+        else:
+            self.padding = each(padding, self.axes, name, "padding")
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
         self.bias = parameter(out_channels, dtype=dtype, device=device) if bias else None

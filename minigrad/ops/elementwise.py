@@ -214,7 +214,7 @@ ZEROS = 32_768
 
 
 @functools.lru_cache(2)
-def _host_zeros(dtype: Any) -> Any:
+def host_zeros(dtype: Any) -> Any:
     """Zeros that nobody writes to."""
     zeros = host.zeros(ZEROS, dtype)
     zeros.flags.writeable = False
@@ -226,10 +226,10 @@ def _relu(xp: Any, x: Any) -> Any:
     own shape; for large ones a row of zeros will do."""
     if type(x) is HostArray and x.dtype in FAST_DTYPES and x.size >= 256 and x.flags.c_contiguous:
         if x.size <= ZEROS:
-            return xp.maximum(x, _host_zeros(x.dtype)[: x.size].reshape(x.shape))
+            return xp.maximum(x, host_zeros(x.dtype)[: x.size].reshape(x.shape))
         rows = _rows(x.size)
         if rows is not None:
-            return xp.maximum(x.reshape(rows), _host_zeros(x.dtype)[: rows[1]]).reshape(x.shape)
+            return xp.maximum(x.reshape(rows), host_zeros(x.dtype)[: rows[1]]).reshape(x.shape)
     return xp.maximum(x, 0)
 
 

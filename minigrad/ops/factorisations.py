@@ -215,13 +215,14 @@ def _divided(x: Any, gaps: Any) -> Any:
 
 def _eigh_pull(g: Any, y: Any) -> Any:
     (gw, gv), (w, v) = g, y
-    return v @ (diagonal_matrix(gw) + _divided(_off_diagonal(adjoint(v) @ gv), _gaps(w))) @ adjoint(v)
+    turn = adjoint(v) @ gv  # v moves by turns only, so the skew part counts, and the gradient is Hermitian as x is
+    return v @ (diagonal_matrix(gw) + _divided(_off_diagonal(turn - adjoint(turn)), 2 * _gaps(w))) @ adjoint(v)
 
 
 def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
     w, v = y
     inner = adjoint(v) @ t @ v
-    return real(main_diagonal(inner)), v @ _divided(_off_diagonal(inner), _gaps(w))
+    return real(main_diagonal(inner)), v @ _divided(_off_diagonal(inner + adjoint(inner)), 2 * _gaps(w))
 
 
 eigh = primitive(

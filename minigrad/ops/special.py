@@ -8,7 +8,7 @@ from typing import Any
 
 from ..backend import erfc_function, lgamma_function, silently
 from ..primitive import constant, elementwise
-from .elementwise import exp, log, where
+from .elementwise import exp, log, where, zeros_like
 from .error_function import error_function
 
 
@@ -344,13 +344,31 @@ erfinv = elementwise(
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""
 
+nextafter = elementwise(
+    "nextafter",
+    lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)),
+    lambda g, a, b: where(a != b, g, 0.0),
+    lambda g: zeros_like(g),
+    promote="float",
+    real_only=True,
+)
+"""The next number after a towards b, which moves as a does, and stands still where it has arrived."""
+
+copysign = elementwise(
+    "copysign",
+    lambda xp, a, b: xp.copysign(*_arrays(xp, a, b)),
+    lambda g, a, y: where(a == 0, 0.0, where(signbit(a) == signbit(y), g, -g)),
+    lambda g: zeros_like(g),
+    promote="float",
+    real_only=True,
+)
+"""|a| with the sign of b, that of -0.0 too: it moves as a does, or against it, and not with b."""
+
 # ------------------------------------------------------------------------------------------------------------- without derivatives
 
 
 signbit = constant("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, real_only=True)
 """Whether x is negative or -0.0."""
-nextafter = constant("nextafter", lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)), promote="float", real_only=True)
-"""The next number after a towards b."""
 exponent = constant("exponent", lambda xp, x: xp.frexp(x)[1], real_only=True)
 """The whole number e with ½ ≤ |x| / 2ᵉ < 1, and 0 for 0 (int32)."""
 gcd = constant("gcd", lambda xp, a, b: xp.gcd(a, b), promote="same", real_only=True)

@@ -1,4 +1,6 @@
-"""Optimisers: what to do with gradients. PyTorch's names and update rules; `update(parameter, gradient)` as SINGA calls them."""
+"""Optimisers: what to do with gradients. PyTorch's names and update rules; `update(parameter, gradient)` as SINGA calls them, and
+SINGA's own rules under its names RMSProp and AdaGrad.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -9,8 +11,8 @@ from .further import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
 from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .rules import SGD, Adagrad, Adam, AdamW, RMSprop
+from .singa import AdaGrad, RMSProp
 
-AdaGrad, RMSProp = Adagrad, RMSprop
 __all__ = [
     "ASGD", "LBFGS", "SGD", "AdaGrad", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSProp",
     "RMSprop", "Rprop", "clip_grad_norm_", "clip_grad_value_", "lr_scheduler",

@@ -1,65 +1,58 @@
-"""Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning rates. Closed forms, so a restart needs only
-the epoch number."""
+"""Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning rates.
+
+Here are those with one short formula. Those that rise and fall are in cycles.py; those that are made of others, or listen to the loss,
+in combined.py.
+"""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from .combined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .optimizer import Optimizer
+from .schedule import LRScheduler, for_each
 
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
+    "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
 
-class LRScheduler:
-    """Base class: a subclass says by what factor the initial rate is multiplied at each epoch."""
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(self).__name__}: expected an Optimizer, got {type(optimizer).__name__}.")
-        self.optimizer = optimizer
-        self.groups = optimizer.param_groups or [optimizer.defaults]
-        for group in self.groups:
-            group.setdefault("initial_lr", group["lr"])
-        self.base_lrs = [group["initial_lr"] for group in self.groups]
-        self.last_epoch = last_epoch
-        self.step()
-
-    def factor(self, epoch: int, index: int) -> float:
-        """What the initial rate of group `index` is multiplied by at `epoch`."""
-        raise NotImplementedError(f"{type(self).__name__} does not define factor().")
-
-    def step(self) -> None:
-        """Go to the next epoch."""
-        self.last_epoch += 1
-        for i, group in enumerate(self.groups):
-            group["lr"] = self.base_lrs[i] * self.factor(self.last_epoch, i)
-
-    def get_last_lr(self) -> list[float]:
-        """The present learning rates, one a group."""
-        return [group["lr"] for group in self.groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """What is needed to go on later."""
-        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
-        self.last_epoch, self.base_lrs = state["last_epoch"] - 1, list(state["base_lrs"])
-        self.step()
+Functions = Callable[[int], float] | Sequence[Callable[[int], float]]
 
 
 class LambdaLR(LRScheduler):
     """The factor is a function of the epoch (or one function for each group)."""
 
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]], last_epoch: int = -1
-    ) -> None:
-        self._functions = lr_lambda
+    absolute = by_group = True
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Functions, last_epoch: int = -1) -> None:
+        self._functions = _functions(self, optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int, index: int) -> float:
-        return self._functions(epoch) if callable(self._functions) else self._functions[index](epoch)
+        return self._functions[index](epoch)
+
+
+class MultiplicativeLR(LRScheduler):
+    """The present rate times a function of the epoch (or one function for each group), from epoch 1 on."""
+
+    by_group = True
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Functions, last_epoch: int = -1) -> None:
+        self._functions = _functions(self, optimizer, lr_lambda)
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return math.prod(self._functions[index](k) for k in range(1, epoch + 1))
+
+    def get_lr(self) -> list[float]:
+        """As the others give it, without the whole product."""
+        if self.last_epoch == 0:
+            return [group["lr"] for group in self.groups]
+        return [group["lr"] * function(self.last_epoch) for group, function in zip(self.groups, self._functions, strict=True)]
 
 
 class StepLR(LRScheduler):
@@ -84,6 +77,38 @@ class MultiStepLR(LRScheduler):
         return float(self.gamma ** bisect_right(self.milestones, epoch))
 
 
+class ConstantLR(LRScheduler):
+    """`factor` times the rate for the first `total_iters` epochs, then the whole rate. Raises ValueError unless 0 <= factor <= 1."""
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        _between(self, "factor", factor, 0)
+        self.first_factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return self.first_factor if epoch < self.total_iters else 1.0
+
+
+class LinearLR(LRScheduler):
+    """From start_factor to end_factor in equal steps over total_iters epochs (a warm-up).
+
+    Raises ValueError unless both are between 0 and 1, and start_factor is not 0.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
+        _between(self, "start_factor", start_factor, 0)
+        _between(self, "end_factor", end_factor, 0)
+        if start_factor == 0:
+            raise ValueError("LinearLR: start_factor must not be 0: the first epochs would be lost. Take a small number.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
+
+
 class ExponentialLR(LRScheduler):
     """Multiply by gamma every epoch."""
 
@@ -95,8 +120,19 @@ class ExponentialLR(LRScheduler):
         return float(self.gamma**epoch)
 
 
+class PolynomialLR(LRScheduler):
+    """Down to zero over total_iters epochs: (1 - e/total_iters)^power."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int, index: int) -> float:
+        return float((1 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
+
+
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate down to eta_min over T_max epochs."""
+    """Half a cosine from the initial rate down to eta_min over T_max epochs, and up again."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
@@ -106,15 +142,20 @@ class CosineAnnealingLR(LRScheduler):
         floor = self.eta_min / self.base_lrs[index] if self.base_lrs[index] else 0.0
         return floor + (1 - floor) * (1 + math.cos(math.pi * epoch / self.T_max)) / 2
 
+    def floor(self, index: int) -> float:
+        return self.eta_min
 
-class LinearLR(LRScheduler):
-    """From start_factor to end_factor in equal steps over total_iters epochs (a warm-up)."""
 
-    def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1
-    ) -> None:
-        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
-        super().__init__(optimizer, last_epoch)
+def _functions(schedule: LRScheduler, optimizer: Optimizer, given: Functions) -> list[Callable[[int], float]]:
+    """A function for each group. Raises ValueError for another number of them, TypeError for what cannot be called."""
+    name = type(schedule).__name__
+    functions = for_each(name, "lr_lambda", given, getattr(optimizer, "param_groups", None) or [{}])
+    for f in functions:
+        if not callable(f):
+            raise TypeError(f"{name}: lr_lambda must be a function of the epoch, or one for each group, got {type(f).__name__}.")
+    return functions
 
-    def factor(self, epoch: int, index: int) -> float:
-        return self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
+
+def _between(schedule: LRScheduler, name: str, value: float, lowest: float) -> None:
+    if not lowest <= value <= 1:
+        raise ValueError(f"{type(schedule).__name__}: {name} must be between {lowest} and 1, got {value}.")

@@ -70,7 +70,8 @@ class Optimizer:
             if id(p) in self._known:
                 raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is given twice.")
             self._known[id(p)] = p
-        self.param_groups.append({**self.defaults, **group, "params": tensors})
+        settings = {k: _number(type(self).__name__, k, v) for k, v in group.items() if k != "params"}
+        self.param_groups.append({**self.defaults, **settings, "params": tensors})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros."""
@@ -193,8 +194,20 @@ def buffer(state: dict[str, Any], name: str, like: Array) -> Array:
     return found
 
 
+def _number(owner: str, name: str, value: Any) -> Any:
+    """A setting, with Python's number for a Tensor of one element: the rules compute with numbers, and nobody else can change them."""
+    if isinstance(value, list | tuple):
+        return type(value)(_number(owner, name, v) for v in value)
+    if not isinstance(value, Tensor):
+        return value
+    if value.numel() != 1:
+        raise ValueError(f"{owner}: {name} must be one number, got a Tensor of shape {value.shape}.")
+    return value.item()
+
+
 def checked(owner: str, settings: Group, tests: Iterable[tuple[str, Callable[[Any], bool], str]]) -> Group:
     """The settings, after raising ValueError for the first that is out of range, TypeError for one of another type."""
+    settings.update({name: _number(owner, name, value) for name, value in settings.items()})
     for name, test, what in tests:
         try:
             fits = test(settings[name])

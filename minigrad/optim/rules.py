@@ -21,9 +21,11 @@ def share(v: Any) -> bool:
 
 
 def learning_rate(params: Any, lr: float, given: float | None) -> tuple[Any, float]:
-    """SINGA calls SGD(0.05): a number in the place of the parameters is the learning rate."""
+    """SINGA calls SGD(0.05): a number in the place of the parameters is the learning rate. Raises TypeError if that is given twice."""
     if isinstance(params, int | float):
-        return None, float(params) if given is None else given
+        if given is not None:
+            raise TypeError(f"two learning rates, {params!r} and {given!r}; name the other settings, as in SGD({params!r}, momentum=0.9).")
+        return None, float(params)
     return params, lr if given is None else given
 
 

@@ -49,6 +49,7 @@ CASES = {
     "inv_ex": (lambda m, a: m.linalg.inv_ex(a), A),
     "solve_ex": (lambda m, a, b: [*m.linalg.solve_ex(a, b), *m.linalg.solve_ex(a, b.mT, left=False)], A, B),
     "cholesky_ex": (lambda m, a: [*m.linalg.cholesky_ex(a @ a.mT + m.eye(3, dtype=a.dtype)), *m.linalg.cholesky_ex(a @ a.mT + m.eye(3, dtype=a.dtype), upper=True)], A),
+    "cholesky_ex of a triangle": (lambda m, a: [*m.linalg.cholesky_ex(a.mT), *m.linalg.cholesky_ex(a, upper=True)], np.triu(A) + 9 * np.eye(3) - np.tril(99 * np.ones((3, 3)), -1)),
     "cholesky_ex fails": (lambda m, a: m.linalg.cholesky_ex(a.detach())[1], np.stack([np.diag([1.0, 2, 3]), np.diag([1.0, 2, -3]), np.diag([-1.0, 2, 3])])),
     "older svd": (lambda m, a: [abs(v) for v in m.svd(a)], TALL),
     "older svd values": (lambda m, a: m.svd(a.detach(), compute_uv=False), TALL),

@@ -71,6 +71,12 @@ CASES = {
     ),
     "norm nuclear": (lambda m, x: [m.norm(x, "nuc"), m.norm(x, p="nuc", dim=(1, 0), keepdim=True)], M),
     "norm below zero": (lambda m, x: [m.linalg.vector_norm(x, p, 1) for p in (-1, -0.5, -2)], TIES),
+    "norm in a dtype": (
+        lambda m, x: [f(x.detach(), dtype=m.float64) for f in (m.norm, m.linalg.norm, m.linalg.matrix_norm)],
+        M.astype("float32"),
+    ),
+    "sums in a dtype": (lambda m, x: [m.nansum(x, 1, dtype=m.float64), m.nanmean(x, dtype=m.float64)], HOLES[:1].astype("float32")),
+    "sums of whole numbers in a dtype": (lambda m, x: m.nansum(x, 1, dtype=m.float64), SMALL.reshape(1, -1)),
     "norm counted": (lambda m, x: m.linalg.vector_norm(x, 0, 1), TIES),
     "searchsorted": (
         lambda m, s, o, v: m.searchsorted(s, v, sorter=o, out_int32=True, right=True),
@@ -92,6 +98,7 @@ CASES = {
     "fmax ties": (lambda m, x, y: [x.fmax(y), y.fmin(x)], TIES, TIES[::-1].copy()),
     "copysign": (lambda m, x, y: m.copysign(x, y), np.array([2.0, -3, 0, -0.0, 4, 5, -6]), SIGNS),
     "copysign number": (lambda m, x: [x.copysign(-1.0), m.copysign(x, -0.0)], M),
+    "nextafter": (lambda m, x, y: [m.nextafter(x, y), x.nextafter(x), m.nextafter(x, y[1:2])], HOLES, TIES),
     "signbit": (lambda m, x: m.signbit(x), SIGNS[:-1]),
     "signbit whole": (lambda m, x: m.signbit(x), I1),
     "isreal": (lambda m, x: m.isreal(x * m.tensor([1.0, 0, 1, 0], dtype=m.float64)), C),
@@ -243,6 +250,15 @@ def test_next_number(dtype):
     x = mg.tensor(a)
     x.nextafter_(mg.tensor(b))
     np.testing.assert_array_equal(x.numpy(), np.nextafter(a, b))
+
+
+@pytest.mark.oracle
+def test_the_sign_that_is_copied_has_the_gradient_zero(torch):
+    a, b = [2.0, -3.0, 0.0, -0.0, 5.0], [-1.0, -0.0, -4.0, 3.0, 0.0]
+    for m in (mg, torch):
+        x, y = m.tensor(a, requires_grad=True), m.tensor(b, requires_grad=True)
+        found = m.autograd.grad(m.copysign(x, y).sum(), (x, y))
+        assert [g.tolist() for g in found] == [[-1, 1, 0, 0, 1], [0] * 5]
 
 
 def test_drawing_by_weight():

@@ -34,7 +34,7 @@ SAME = {
         "arctan2": "atan2",
     },
     **{"absolute": "abs", "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "clip": "clamp"},
-    **{"concat": "cat", "concatenate": "cat", "swapaxes": "transpose", "swapdims": "transpose"},
+    **{"concat": "cat", "concatenate": "cat", "swapdims": "transpose"},
 }
 """Other names of the same function object."""
 
@@ -153,6 +153,7 @@ CALLS = [
     Call("squeeze", lambda lib, x: lib.squeeze(x, 0), ((1, 3, 1),), note="dim"),
     Call("unsqueeze", lambda lib, x: lib.unsqueeze(x, 1)),
     Call("permute", lambda lib, x: lib.permute(x, (2, 0, 1)), ((2, 3, 1),)),
+    Call("swapaxes", lambda lib, x: lib.swapaxes(x, axis0=0, axis1=-1)),
     Call("transpose", lambda lib, x: lib.transpose(x, 0, -1), ((2, 3, 2),)),
     Call("t", lambda lib, x: lib.t(x)),
     Call("movedim", lambda lib, x: lib.movedim(x, 0, -1), ((2, 3, 1),)),

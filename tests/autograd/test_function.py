@@ -867,6 +867,10 @@ def test_jvp_gets_zeros_or_none_for_missing_tangents() -> None:
             a = forward_ad.make_dual(mg.tensor([1.0]), mg.tensor([7.0]))
             assert forward_ad.unpack_dual(f.apply(a, mg.tensor([2.0]), 3)).tangent.tolist() == [7.0]
     assert (seen[0][0].tolist(), seen[0][1], seen[1]) == ([0.0], None, (None, None))
+    with forward_ad.dual_level():  # integers have no tangents, so not even zeros
+        f = function(lambda ctx, a, b: a * 1, jvp=lambda ctx, *t: (seen.append(t[1:]), t[0])[1])
+        f.apply(forward_ad.make_dual(mg.tensor([1.0]), mg.tensor([7.0])), mg.tensor([2]))
+    assert seen[2] == (None,)
 
 
 def test_forward_mode_errors() -> None:
@@ -1002,6 +1006,25 @@ def test_own_vmap_rule() -> None:
     bad = function(lambda ctx, x: x, vmap=lambda info, dims, x: x, name="Bad")
     with pytest.raises(mg.errors.BatchingError, match=r"Bad\.vmap must return \(output, out_dims\)"):
         mg.func.vmap(bad.apply)(x.detach())
+
+
+@pytest.mark.parametrize(("output", "dims"), [("one", (0,)), ("one", "first"), ("two", (0, 0, 0)), ("two", (0, (1,))), ("two", [0, 0])])
+def test_out_dims_that_do_not_fit_the_outputs(output: str, dims) -> None:
+    class Misfit(Function):
+        @staticmethod
+        def forward(x):
+            return x * 1 if output == "one" else (x * 1, x * 2)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return (x * 1 if output == "one" else (x * 1, x * 2)), dims
+
+    with pytest.raises(mg.errors.BatchingError, match=r"Misfit\.vmap returned out_dims=.* for (one output|2 outputs)"):
+        mg.func.vmap(Misfit.apply)(mg.ones(3, 2))
 
 
 # -------------------------------------------------------------------------------------------------------- memory and watching

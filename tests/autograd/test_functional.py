@@ -292,6 +292,33 @@ def test_under_no_grad_and_inside_vmap_and_forward_mode():
     same(mg.func.jvp(lambda x: F.jacobian(f, x), (xs[0],), (xs[1],))[1], 6 * xs[0] * xs[1])
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_no_grad_around_a_call_changes_no_result(requires_grad):
+    """The second derivative in the two modes, too; and what is asked for with create_graph=True has its graph."""
+    x, v = normal(3).requires_grad_(requires_grad), normal(3)
+    f = lambda x: (x**3).sum()
+    calls = {
+        "hvp": lambda **k: F.hvp(f, x, v, **k)[1],
+        "vhp": lambda **k: F.vhp(f, x, v, **k)[1],
+        "hessian": lambda **k: F.hessian(f, x, **k),
+        "forward over reverse": lambda **k: F.hessian(f, x, outer_jacobian_strategy="forward-mode", **k),
+        "jacobian": lambda **k: F.jacobian(mg.exp, x, **k),
+        "vjp": lambda **k: F.vjp(mg.exp, x, v, **k)[1],
+        "jvp": lambda **k: F.jvp(mg.exp, x, v, **k)[1],
+        "double backward": lambda **k: F.jvp(mg.exp, x, v, strategy="double-backward", **k)[1],
+    }
+    for name, call in calls.items():
+        expected = call()
+        with mg.no_grad():
+            plain, recorded = call(), call(create_graph=True)
+            assert not mg.is_grad_enabled()
+        same(plain, expected)
+        same(recorded.detach(), expected)
+        assert not plain.requires_grad, name
+        if requires_grad:
+            assert mg.autograd.grad(recorded.sum(), x)[0].shape == x.shape, name
+
+
 class Numpyish(Function):
     """x³ with a backward that leaves the library: it cannot work on a batch of cotangents."""
 

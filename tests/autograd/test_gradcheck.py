@@ -36,6 +36,22 @@ def kept(forward):
 # ------------------------------------------------------------------------------------------------------- right derivatives pass
 
 
+def test_one_tensor_returned_twice() -> None:
+    """Each of the outputs has its own incoming gradient, though they are one tensor."""
+
+    def twice(x):
+        y = x**3
+        return y, y, x * 2
+
+    x = real(3)
+    assert gradcheck(twice, x, check_forward_ad=True, check_grad_dtypes=True)
+    assert gradcheck(twice, x, fast_mode=True)
+    assert gradgradcheck(twice, x)
+    wrong = function(kept(lambda x: x * 3), lambda ctx, g: g * 2)
+    with pytest.raises(GradcheckError, match="output 0"):
+        gradcheck(lambda x: (lambda y: (y, y))(wrong(x)), x)
+
+
 def test_real_functions_of_several_arguments_and_outputs() -> None:
     f = lambda w, x, c: (w @ x.sin() + c, (x * x).sum(), x.argmax(), (c * 2).detach())
     inputs = real(2, 3), real(3, seed=1), mg.tensor([0.5, 0.25], dtype=mg.float64)

@@ -265,6 +265,14 @@ def an_input_that_needs_no_gradient(m):
     m.autograd.grad(m.ones((), requires_grad=True) * 1, m.ones(()))
 
 
+@s.gives([0.0, True, 0.0, False])
+def materialized_zeros_can_be_differentiated_again(m):
+    x, z = m.tensor(2.0, requires_grad=True), m.tensor(3.0, requires_grad=True)
+    (first,) = m.autograd.grad(x * 1, z, create_graph=True, materialize_grads=True)
+    (second,) = m.autograd.grad(first, z, materialize_grads=True)
+    return first.item(), first.requires_grad, second, second.requires_grad
+
+
 @s.refuses(ValueError, "materialize_grads", "allow_unused")
 def materialize_and_forbid(m):
     x = m.ones((), requires_grad=True)

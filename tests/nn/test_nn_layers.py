@@ -39,6 +39,17 @@ LAYERS = {
     ),
     "bilinear": (lambda nn: nn.Bilinear(3, 4, 2), [single(5, 3), single(5, 4)]),
     "embedding": (lambda nn: nn.Embedding(7, 3, padding_idx=2), [classes(7, 4, 5)]),
+    "bags": (lambda nn: nn.EmbeddingBag(7, 3, padding_idx=2), [classes(7, 4, 5)]),
+    "bags, the largest": (lambda nn: nn.EmbeddingBag(7, 3, mode="max", include_last_offset=True), [classes(7, 9), np.array([0, 4, 4, 9])]),
+    "bags, a weighed sum": (lambda nn: nn.EmbeddingBag(7, 3, 2.0, mode="sum"), [classes(7, 9), np.array([0, 4, 4]), single(9)]),
+    "fractional": (
+        lambda nn: nn.FractionalMaxPool2d(2, output_size=(3, 4), _random_samples=(mg if nn is mg.nn else __import__("torch")).full((2, 2, 2), 0.3)),
+        [single(2, 2, 6, 7)],
+    ),
+    "fractional 3d": (
+        lambda nn: nn.FractionalMaxPool3d(2, output_ratio=0.5, return_indices=True, _random_samples=(mg if nn is mg.nn else __import__("torch")).full((2, 2, 3), 0.6)),
+        [single(2, 2, 6, 7, 5)],
+    ),
     "conv1d": (lambda nn: nn.Conv1d(2, 4, 3, stride=2, padding=1), [single(2, 2, 9)]),
     "conv2d": (lambda nn: nn.Conv2d(2, 4, 3, padding=1), [single(2, 2, 6, 6)]),
     "conv2d groups": (lambda nn: nn.Conv2d(4, 6, (3, 2), 2, 1, 1, 2, False), [single(2, 4, 7, 6)]),
@@ -442,3 +453,19 @@ def test_transformer_that_is_called_wrongly():
         nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), "two")
     with pytest.raises(ValueError, match="TransformerDecoderLayer: activation must be"):
         nn.TransformerDecoderLayer(8, 2, activation="rleu")
+
+
+def test_which_tensors_are_parameters() -> None:
+    weight = nn.Parameter(mg.ones(2))
+    assert isinstance(weight, nn.Parameter) and all(isinstance(p, nn.Parameter) for p in nn.Linear(2, 3).parameters())
+    assert not any(isinstance(t, nn.Parameter) for t in (mg.ones(2), weight * 2, nn.Parameter(mg.ones(2), requires_grad=False), 3.0))
+    assert type(weight) is mg.Tensor and weight.is_leaf and weight.requires_grad
+
+
+def test_paddings_that_cannot_be_are_told_by_the_layer() -> None:
+    with pytest.raises(ValueError, match=r'Conv2d: padding="same" needs stride 1, got \(2, 2\)'):
+        nn.Conv2d(1, 1, 3, stride=2, padding="same")
+    with pytest.raises(ValueError, match='Conv1d: padding must be numbers, "same" or "valid"'):
+        nn.Conv1d(1, 1, 3, padding="full")
+    with pytest.raises(ValueError, match="ConvTranspose2d: padding must be one number or 2, got 'same'"):
+        nn.ConvTranspose2d(1, 1, 3, padding="same")

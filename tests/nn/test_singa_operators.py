@@ -182,6 +182,14 @@ def test_integers_stay_integers() -> None:
     assert x.grad.tolist() == [12.0]
 
 
+def test_a_sum_of_integers_keeps_their_dtype() -> None:
+    x = mg.tensor(np.array([[1, 2], [3, 250]], "uint8"))
+    assert autograd.reduce_sum(x, 1).dtype == "uint8" and autograd.reduce_sum(x, 1).tolist() == [[3], [253]]
+    assert autograd.reduce_sum(x.to("int32"), [0], keepdims=0).tolist() == [4, 252] and autograd.reduce_sum(x.to("int32")).dtype == "int32"
+    assert autograd.reduce_sum(x > 2).dtype == mg.int64  # a count
+    assert autograd.reduce_mean(x.double(), -1, 0).tolist() == [1.5, 126.5]
+
+
 def test_pooling_with_wide_padding() -> None:
     """A handle's padding may be wider than half of the window, as in ONNX; it never is a maximum, not even of integers."""
     x = mg.arange(1, 10).reshape(1, 1, 3, 3)
@@ -189,7 +197,23 @@ def test_pooling_with_wide_padding() -> None:
     corner = autograd.pooling_2d(handle, -x)
     assert corner.shape == (1, 1, 5, 5) and corner.dtype == mg.int64 and corner[0, 0, 0].tolist() == [-1, -1, -1, -2, -3]
     mean = autograd.pooling_2d(autograd.PoolingHandle(x, (3, 3), (1, 1), (2, 2), False), x.double())
-    np.testing.assert_allclose(mean[0, 0, 0].numpy() * 9, [1, 3, 6, 5, 3])
+    np.testing.assert_allclose(mean[0, 0, 0].numpy(), [1, 1.5, 2, 2.5, 3])  # of what is there: padding does not count
+    np.testing.assert_allclose(mean[0, 0, 1].numpy(), [2.5, 3, 3.5, 4, 4.5])
+    nothing = autograd.pooling_2d(autograd.PoolingHandle(x, (1, 1), (1, 1), (1, 1), False), x.double())
+    assert autograd.pooling_2d(autograd.PoolingHandle(x, (3, 3), (1, 1), (1, 1), False), x)[0, 0, 0].tolist() == [3, 3, 4]  # whole parts
+    assert nothing[0, 0].tolist() == [[0, 0, 0, 0, 0], [0, 1, 2, 3, 0], [0, 4, 5, 6, 0], [0, 7, 8, 9, 0], [0, 0, 0, 0, 0]]
+
+
+def test_the_layers_mean_leaves_out_the_padding() -> None:
+    x = mg.tensor(np.arange(12.0).reshape(1, 1, 3, 4), requires_grad=True)
+    y = autograd.AvgPool2d(3, 1, padding=1)(x)
+    assert y.shape == (1, 1, 3, 4)
+    np.testing.assert_allclose(y.detach().numpy()[0, 0, 0], [2.5, 3, 4, 4.5])  # of four, six, six and four elements
+    handle = autograd.PoolingHandle(x, 3, 1, 1, False)
+    np.testing.assert_allclose(autograd.pooling_2d(handle, x).detach().numpy(), y.detach().numpy(), rtol=1e-12)
+    assert autograd.gradcheck(lambda v: autograd.pooling_2d(handle, v, odd_padding=(0, 1, 2, 0)), [x])
+    y[0, 0, 0, 0].backward()
+    assert x.grad[0, 0].tolist() == [[0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0], [0, 0, 0, 0]]
 
 
 def test_global_pool_and_similarity() -> None:
@@ -230,8 +254,13 @@ def test_conv2d_and_pooling_with_odd_padding(torch, odd) -> None:
     pairs = [(y, z)]
     for is_max in (True, False):
         pooling = autograd.PoolingHandle(ours[0], (3, 3), (2, 2), (1, 1), is_max)
-        reference = torch.nn.functional.max_pool2d if is_max else torch.nn.functional.avg_pool2d
-        pairs.append((autograd.pooling_2d(pooling, ours[0], odd_padding=odd), reference(around(-math.inf if is_max else 0.0), 3, 2, 1)))
+        if is_max:
+            reference = torch.nn.functional.max_pool2d(around(-math.inf), 3, 2, 1)
+        else:
+            inside = torch.nn.functional.pad(torch.ones_like(theirs[0]), (left + 1, right + 1, above + 1, below + 1))
+            share = torch.nn.functional.avg_pool2d(inside, 3, 2)
+            reference = torch.nn.functional.avg_pool2d(around(0.0), 3, 2, 1) / torch.where(share == 0, 1.0, share)
+        pairs.append((autograd.pooling_2d(pooling, ours[0], odd_padding=odd), reference))
     for a, c in pairs:
         np.testing.assert_allclose(a.detach().numpy(), c.detach().numpy(), atol=1e-12)
     sum((a**2).sum() for a, _ in pairs).backward()
@@ -282,6 +311,12 @@ def test_mistakes() -> None:
         autograd.softmax_cross_entropy(mg.zeros(3, 4), mg.zeros(2))
     with pytest.raises(mg.errors.ShapeError, match="squeeze"):
         autograd.squeeze(mg.zeros(3, 4), [0])
+    with pytest.raises(ValueError, match="twice"):
+        autograd.unsqueeze(mg.zeros(3), [0, -3])
+    with pytest.raises(ValueError, match="tile"):
+        autograd.tile(mg.zeros(3), [-1])
+    with pytest.raises(mg.errors.ShapeError, match="globalaveragepool"):
+        autograd.globalaveragepool(mg.zeros(3, 4))
     with pytest.raises(ValueError, match="step"):
         autograd.slice(mg.zeros(3), [0], [3], [0], [0])
     with pytest.raises(ValueError, match="whole"):
@@ -367,7 +402,7 @@ def test_the_convolutional_network(torch, training) -> None:
     def reference(x, t):
         y = F.max_pool2d(F.batch_norm(F.relu(F.conv2d(x, k1, padding=1)), None, None, s1, c1, True), 3, 1, 1)
         y = F.relu(torch.cat([F.conv2d(y, k2, a2, padding=1), F.conv2d(y, k3, a3, padding=1)], 1))
-        y = F.avg_pool2d(F.batch_norm(y, None, None, s2, c2, True), 3, 1, 1)
+        y = F.avg_pool2d(F.batch_norm(y, None, None, s2, c2, True), 3, 1, 1, count_include_pad=False)
         return F.cross_entropy(F.linear(y.flatten(1), w, b), t)
 
     rng = np.random.default_rng(0)

@@ -178,6 +178,9 @@ def test_closure_computes_the_loss_anew() -> None:
         (lambda w: optim.SGD([w], 0.1, nesterov=True), ValueError, "nesterov"),
         (lambda w: optim.Adam([w], betas=(0.9, 1.0)), ValueError, "betas"),
         (lambda w: optim.SGD(0.1).update(w, mg.ones(3)), ValueError, "shape"),
+        (lambda w: optim.SGD(0.1, 0.9), TypeError, "two learning rates"),  # SINGA's second argument is the momentum
+        (lambda w: optim.RMSProp(0.1, rho=1.5), ValueError, "rho"),
+        (lambda w: optim.AdaGrad(0.1, epsilon=-1e-8), ValueError, "epsilon"),
         (lambda w: optim.SGD([w], 0.1).load_state_dict(optim.SGD([w, mg.ones(1)], 0.1).state_dict()), ValueError, "groups"),
         (lambda w: optim.lr_scheduler.StepLR(w, 3), TypeError, "Optimizer"),
     ],
@@ -185,6 +188,46 @@ def test_closure_computes_the_loss_anew() -> None:
 def test_mistakes(call, error, text: str) -> None:
     with pytest.raises(error, match=text):
         call(mg.ones(2, requires_grad=True))
+
+
+def singa_rmsprop(p, g, v, lr, rho, epsilon):
+    v = rho * v + (1 - rho) * g**2
+    return p - lr * g / np.sqrt(v + epsilon), v
+
+
+def singa_adagrad(p, g, v, lr, epsilon):
+    v = v + g**2
+    return p - lr * g / np.sqrt(v + epsilon), v
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "settings", "usual"),
+    [
+        ("RMSProp", singa_rmsprop, {}, {"lr": 0.1, "rho": 0.9, "epsilon": 1e-8}),
+        ("RMSProp", singa_rmsprop, {"lr": 0.02, "rho": 0.5, "epsilon": 0.3}, {}),
+        ("AdaGrad", singa_adagrad, {}, {"lr": 0.1, "epsilon": 1e-8}),
+        ("AdaGrad", singa_adagrad, {"lr": 0.3, "epsilon": 0.2}, {}),
+    ],
+)
+@pytest.mark.parametrize("decay", [0.0, 0.2])
+@pytest.mark.parametrize("by_update", [True, False])
+def test_rules_under_singas_names(name: str, formula, settings: dict, usual: dict, decay: float, by_update: bool) -> None:
+    """With SINGA's defaults, and ε inside of the root; through `update`, and through `step` as PyTorch's."""
+    p = np.array([0.5, -2.0, 0.0])
+    ours = mg.tensor(p, requires_grad=True)
+    optimiser = (
+        getattr(optim, name)(**settings, weight_decay=decay) if by_update else getattr(optim, name)([ours], **settings, weight_decay=decay)
+    )
+    v = np.zeros(3)
+    for k in range(4):
+        g = np.array([0.3, -1.5, 0.01]) * (k - 1.5)
+        if by_update:
+            optimiser.update(ours, mg.tensor(g))
+        else:
+            ours.grad = mg.tensor(g)
+            optimiser.step()
+        p, v = formula(p, g + decay * p, v, **{**usual, **settings})
+        np.testing.assert_allclose(ours.detach().numpy(), p, rtol=1e-12, atol=1e-15)
 
 
 # ---------------------------------------------------------------------------------------------------------------- clipping
@@ -213,6 +256,37 @@ def test_clipping_nan() -> None:
     w.grad = mg.tensor([1.0, float("nan")])
     with pytest.raises(RuntimeError, match="norm"):
         optim.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "Adam", "RMSprop", "LBFGS", "ASGD"])
+def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
+    """PyTorch takes a rate that is a tensor. Here it counts as the number that it is now, in the defaults and in a group."""
+
+    def after_two_steps(number) -> mg.Tensor:
+        w = mg.tensor(BEGIN[0], requires_grad=True)
+        rate = number(0.25)
+        more = {"betas": (number(0.5), number(0.75))} if name == "Adam" else {}
+        o = getattr(optim, name)([{"params": [w], "lr": rate}], lr=number(0.5), **more)
+        if isinstance(rate, mg.Tensor):
+            rate.mul_(0)
+
+        def closure():
+            o.zero_grad()
+            loss = (w**2).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(2):
+            o.step(closure)
+        assert o.defaults["lr"] == 0.5 and type(o.param_groups[0]["lr"]) is float
+        return w.detach()
+
+    np.testing.assert_array_equal(after_two_steps(mg.tensor).numpy(), after_two_steps(float).numpy())
+    w = mg.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match=rf"{name}: lr must be one number, got a Tensor of shape \(2,\)"):
+        getattr(optim, name)([w], lr=mg.ones(2))
+    with pytest.raises(ValueError, match="lr must be one number"):
+        getattr(optim, name)([{"params": [w], "lr": mg.ones(2)}])
 
 
 # --------------------------------------------------------------------------------------------------------------- schedules

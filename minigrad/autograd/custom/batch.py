@@ -54,7 +54,15 @@ def run_rule(cls: type[Function], args: tuple[Any, ...]) -> Any:
             f"{cls.__name__}.vmap must return (output, out_dims): the result and, for each output, where its batch axis is (or None)."
         )
     output, dims = answer
-    if not isinstance(output, tuple):
+    single = not isinstance(output, tuple)
+    wanted = 1 if single or not isinstance(dims, tuple) else len(output)
+    given = dims if isinstance(dims, tuple) and not single else (dims,)
+    if len(given) != wanted or not all(d is None or isinstance(d, int) for d in given):
+        raise BatchingError(
+            f"{cls.__name__}.vmap returned out_dims={dims!r} for {'one output' if single else f'{len(output)} outputs'}; "
+            "out_dims must be an int or None, or, with several outputs, a tuple of as many of them."
+        )
+    if single:
         return _entered(output, dims, place)
     dims = dims if isinstance(dims, tuple) else (dims,) * len(output)
     return tuple(_entered(o, d, place) for o, d in zip(output, dims, strict=True))

@@ -54,7 +54,7 @@ def _tangent(argument: Any, tangents: Tangents, level: int, ctx: FunctionCtx) ->
     if not isinstance(argument, Tensor):
         return None
     found = tangents.get(level) if tangents else None
-    if found is None and ctx._materialize:
+    if found is None and ctx._materialize and is_differentiable(argument.dtype):
         return wrap(zeros(argument.shape, argument.dtype, argument.array))
     return found
 

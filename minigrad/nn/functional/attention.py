@@ -12,6 +12,8 @@ from ...errors import ShapeError
 from ...functions import arange, softmax, where
 from ...tensor import Tensor, as_tensor
 from .dropouts import dropout
+from .linear_maps import linear
+from .padding import pad
 
 
 def scaled_dot_product_attention(
@@ -70,3 +72,110 @@ def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
     scores = where(mask, scores, -math.inf) if mask.dtype == backend.bool_ else scores + mask
     seen = (scores.detach() != -math.inf).any(-1, keepdim=True)
     return where(seen, softmax(where(seen, scores, 0.0), -1), 0.0)
+
+
+# ------------------------------------------------------------------------------------------------------- several heads at once
+
+
+def multi_head_attention_forward(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Any,
+    in_proj_bias: Any,
+    bias_k: Any,
+    bias_v: Any,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Any,
+    out_proj_bias: Any,
+    training: bool = True,
+    key_padding_mask: Any = None,
+    need_weights: bool = True,
+    attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None,
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
+    static_k: Any = None,
+    static_v: Any = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """What `nn.MultiheadAttention` computes, as a function of its parameters: `num_heads` attentions side by side on E / num_heads features
+    each, and a linear map of their joined results. Returns the result in the query's shape, and the weights (N, L, S), averaged over the
+    heads or (N, heads, L, S), or None.
+
+    query (L, N, E), key and value (S, N, E), or all without N; E is embed_dim_to_check. in_proj_weight (3 E, E): the maps to queries, keys
+    and values, one below the other; with use_separate_proj_weight these are q_proj_weight (E, E), k_proj_weight (E, width of the keys) and
+    v_proj_weight. in_proj_bias (3 E,) or None. bias_k, bias_v (1, 1, E): one more key and value; add_zero_attn: one more of zeros.
+    static_k, static_v (N · heads, S, E / heads): used as they are in place of the mapped keys and values. dropout_p: of the weights, while
+    training. key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where attention is **forbidden**, or
+    floating, added to the scores; is_causal is a hint about attn_mask. Raises ShapeError and ValueError where that does not fit together.
+    """
+    e, function = embed_dim_to_check, "multi_head_attention_forward"
+    q, k, v = (as_tensor(x) for x in (query, key, value))
+    if use_separate_proj_weight:
+        weights = [as_tensor(w) for w in (q_proj_weight, k_proj_weight, v_proj_weight)]
+    else:
+        joint = as_tensor(in_proj_weight)
+        weights = [joint[i * e : (i + 1) * e] for i in range(3)]
+    widths = tuple(w.shape[-1] for w in weights)
+    if q.ndim not in (2, 3) or not q.ndim == k.ndim == v.ndim or tuple(x.shape[-1] for x in (q, k, v)) != widths:
+        raise ShapeError(f"{function}: needs query, key, value of widths {widths}, got shapes {q.shape}, {k.shape}, {v.shape}.")
+    if num_heads < 1 or e % num_heads or any(w.shape != (e, width) for w, width in zip(weights, widths, strict=True)):
+        raise ShapeError(f"{function}: num_heads={num_heads} and maps of {[w.shape for w in weights]} do not fit {e} features.")
+    if is_causal and attn_mask is None:
+        raise ValueError(f"{function}: is_causal is a hint about attn_mask, which must be given too.")
+    single = q.ndim == 2
+    if single:
+        q, k, v = (x.unsqueeze(0) for x in (q, k, v))
+        key_padding_mask = None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
+    else:
+        q, k, v = (x.transpose(0, 1) for x in (q, k, v))
+    heads, biases = [], None if in_proj_bias is None else as_tensor(in_proj_bias)
+    for i, (x, static) in enumerate(((q, None), (k, static_k), (v, static_v))):
+        if static is None:
+            projected = linear(x, weights[i], None if biases is None else biases[i * e : (i + 1) * e])
+        else:
+            static = as_tensor(static)
+            projected = static.reshape(x.shape[0], num_heads, *static.shape[1:]).permute(0, 2, 1, 3).reshape(x.shape[0], -1, e)
+        for more in (
+            (None, bias_k, bias_v)[i] if static is None else None,
+            functions.zeros(1, 1, e, dtype=x.dtype, device=x.device) if add_zero_attn and i else None,
+        ):
+            if more is not None:
+                projected = functions.cat([projected, as_tensor(more).expand(x.shape[0], 1, e)], 1)
+        heads.append(projected.reshape(*projected.shape[:2], num_heads, e // num_heads).permute(0, 2, 1, 3))
+    mask = _joined_masks(attn_mask, key_padding_mask, q.shape[0], num_heads, q.dtype)
+    if mask is not None:  # what was added is open to everybody
+        mask = pad(mask, (0, heads[1].shape[2] - mask.shape[-1]))
+    shares = attention_weights(heads[0], heads[1], mask, 0.0, False, None)
+    used = dropout(shares, dropout_p, training)
+    joined = (used @ heads[2]).permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], e)
+    out = linear(joined, out_proj_weight, out_proj_bias)
+    shown = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
+    if single:
+        return out.squeeze(0), None if shown is None else shown.squeeze(0)
+    return out.transpose(0, 1), shown
+
+
+def _joined_masks(attn_mask: Any, key_padding_mask: Any, batch: int, heads: int, dtype: Any) -> Tensor | None:
+    """Both masks as numbers to add to scores (N, heads, L, S)."""
+    total: Tensor | None = None
+    if attn_mask is not None:
+        total = _added(attn_mask, dtype)
+        if total.ndim == 3:
+            total = functions.reshape(total, batch, heads, *total.shape[1:])
+    if key_padding_mask is not None:
+        padding = _added(key_padding_mask, dtype)[:, None, None, :]
+        total = padding if total is None else total + padding
+    return total
+
+
+def _added(mask: Any, dtype: Any) -> Tensor:
+    """−∞ where a boolean mask forbids, 0 elsewhere; floating masks as they are."""
+    mask = as_tensor(mask)
+    return where(mask, -backend.inf, 0.0).to(dtype) if mask.dtype == backend.bool_ else mask

@@ -13,6 +13,7 @@ from ...functions import exp, log_softmax, where
 from ...ops import network
 from ...tensor import Tensor, as_tensor
 from .common import check_range, on_axis
+from .linear_maps import linear
 from .reduction import pair, reduced
 
 
@@ -76,6 +77,39 @@ def cross_entropy(
         spread = -(logs if by_class is None else logs * by_class).sum(axis)
         loss = (1 - label_smoothing) * loss + label_smoothing / classes * where(t != ignore_index, spread, 0.0)
     return _weighted(loss, weights, reduction, "cross_entropy")
+
+
+def linear_cross_entropy(
+    input: Any,
+    linear_weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    weight: Any = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """cross_entropy(input Wᵀ + b, target): a last linear layer and its loss, for input (N, features) or (features,).
+
+    linear_weight: (C, features), or (C, *D, features) for a loss at each of the places *D of each example; linear_bias: the same without
+    the features, or None. target, weight, reduction and label_smoothing are those of `cross_entropy`; ignore_index, −100 if it is None,
+    only goes with class indices. Raises ShapeError where shapes do not fit, ValueError for ignore_index beside probabilities.
+    """
+    x, w, t, function = as_tensor(input), as_tensor(linear_weight), as_tensor(target), "linear_cross_entropy"
+    if x.ndim not in (1, 2) or w.ndim < 2 or x.shape[-1] != w.shape[-1] or (x.ndim == 1 and w.ndim > 2):
+        raise ShapeError(
+            f"{function}: needs input (N, features) or (features,), and linear_weight (C, *D, features), with *D only beside N; got "
+            f"{x.shape} and {w.shape}."
+        )
+    bias = None if linear_bias is None else as_tensor(linear_bias)
+    if bias is not None and bias.shape != w.shape[:-1]:
+        raise ShapeError(f"{function}: linear_bias must have the shape {w.shape[:-1]}, got {bias.shape}.")
+    shape = (*x.shape[:-1], *w.shape[:-1])
+    if ignore_index is not None and t.shape == shape and backend.is_floating(t.dtype):
+        raise ValueError(f"{function}: ignore_index goes with class indices, but target {t.shape} holds probabilities.")
+    logits = linear(x, w.reshape(-1, w.shape[-1]), None if bias is None else bias.reshape(-1)).reshape(shape)
+    return cross_entropy(logits, t, weight, -100 if ignore_index is None else ignore_index, reduction, label_smoothing)
 
 
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:

@@ -18,6 +18,8 @@ from ...tensor import Tensor, as_tensor, wrap
 
 def each(value: Any, count: int, function: str, name: str, least: int = 0) -> tuple[int, ...]:
     """A number or a sequence as one int for each axis. Raises ValueError for another count, and below `least`."""
+    if isinstance(value, str):
+        raise ValueError(f"{function}: {name} must be one number or {count}, got {value!r}.")
     numbers = (value,) * count if isinstance(value, int) else tuple(int(v) for v in value)
     if len(numbers) == 1:
         numbers *= count

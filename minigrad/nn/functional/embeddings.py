@@ -1,4 +1,4 @@
-"""Integers as vectors: rows of a table, and rows of one 1 and zeros. Indices out of range are refused."""
+"""Integers as vectors: rows of a table, what bags of rows have together, and rows of one 1 and zeros. Indices out of range are refused."""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 
@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import backend
-from ...errors import DTypeError
-from ...functions import arange, where
+from ... import backend, functions
+from ...batching import is_batched_index
+from ...errors import BatchingError, DTypeError, ShapeError
+from ...functions import arange, clamp, where
+from ...ops import sorting
+from ...ops.index import index_put, scatter_extreme
 from ...tensor import Tensor, as_tensor, overwrite_payload
-from .common import check_range
+from .common import check_integers, check_range
 from .distances import length
 
 
@@ -47,6 +50,118 @@ def embedding(
         raise IndexError(f"embedding: padding_idx {padding_idx} is not a row of weight {w.shape}.")
     blank = (index == padding_idx % w.shape[0]).unsqueeze(-1)
     return where(blank, w.detach()[index], w[index])
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The "sum", the "mean" or the "max" of the rows of `weight` (count, width) that each bag of integers chooses: (bags, width).
+
+    input: integers (bags, L), or (n,) with `offsets`, integers (bags,): where each bag begins, from 0 on and in order. include_last_offset:
+    the last offset only says where the last bag ends. An empty bag gives zeros. per_sample_weights: factors of the rows in the shape of the
+    input, for the sum only. padding_idx: this row counts as not being there, and gets no gradient. max_norm, norm_type and
+    scale_grad_by_freq are those of `embedding`. Of equal largest elements the first in its bag gets the derivative.
+
+    Raises ShapeError and DTypeError for arguments that do not fit, IndexError for rows out of range, ValueError for an unknown mode and for
+    offsets out of order, BatchingError for offsets that differ inside vmap; NotImplementedError for factors with another mode than the sum
+    and for sparse gradients, which there are not.
+    """
+    index, w = as_tensor(input), as_tensor(weight)
+    check_integers(index, "embedding_bag", "indices")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f'embedding_bag: mode must be "sum", "mean" or "max", got {mode!r}.')
+    if sparse:
+        raise NotImplementedError("embedding_bag: gradients are dense here. Leave sparse=True out: the numbers are the same.")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError('embedding_bag: scale_grad_by_freq does not go with mode="max".')
+    if w.ndim != 2 or index.ndim not in (1, 2):
+        raise ShapeError(f"embedding_bag: needs indices (bags, L) or (n,) and weight (count, width), got {index.shape} and {w.shape}.")
+    if (index.ndim == 1) != (offsets is not None):
+        raise ValueError("embedding_bag: indices (n,) need offsets, and indices (bags, L) are bags already and take none.")
+    check_range(index, w.shape[0], "embedding_bag", "index")
+    rows = embedding(index, w, None, max_norm, norm_type, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        factors = as_tensor(per_sample_weights)
+        if mode != "sum":
+            raise NotImplementedError(f'embedding_bag: per_sample_weights go with mode="sum" only, got {mode!r}.')
+        if factors.shape != index.shape:
+            raise ShapeError(f"embedding_bag: per_sample_weights must have the shape of the indices, {index.shape}, got {factors.shape}.")
+        if factors.dtype != w.dtype:
+            raise DTypeError(f"embedding_bag: per_sample_weights must have the dtype of weight, {w.dtype}, got {factors.dtype}.")
+        rows = rows * factors.unsqueeze(-1)
+    counted = functions.ones_like(index, dtype=backend.bool_)
+    if padding_idx is not None:
+        if not -w.shape[0] <= padding_idx < w.shape[0]:
+            raise IndexError(f"embedding_bag: padding_idx {padding_idx} is not a row of weight {w.shape}.")
+        counted = index != padding_idx % w.shape[0]
+    if offsets is None:
+        return _of_equal_bags(rows, counted.unsqueeze(-1), mode)
+    begins = _checked_offsets(as_tensor(offsets), index.shape[0], include_last_offset)
+    if is_batched_index(begins.array):
+        raise BatchingError(
+            "embedding_bag: inside vmap all examples must have the same offsets. Bags of one length need none: give indices (bags, L), "
+            "with padding_idx where there are fewer."
+        )
+    bag = sorting.searchsorted(begins, arange(index.shape[0], device=index.device), side="right") - 1
+    return _of_bags(rows, counted.unsqueeze(-1), bag, begins.shape[0], mode)
+
+
+def _checked_offsets(offsets: Tensor, n: int, include_last_offset: bool) -> Tensor:
+    """Where the bags begin. Raises where that is no division of n indices into bags."""
+    check_integers(offsets, "embedding_bag", "offsets")
+    if offsets.ndim != 1 or (include_last_offset and offsets.shape[0] == 0):
+        raise ShapeError(f"embedding_bag: offsets must have the shape (bags,), or (bags + 1,) with the last one, got {offsets.shape}.")
+    if isinstance(offsets.array, backend.HostArray):  # a batched value has no one answer; a device must not wait
+        numbers = offsets.array.tolist()
+        if numbers != sorted(numbers) or (numbers and (numbers[0] != 0 or numbers[-1] > n)) or (n and not numbers):
+            raise ValueError(f"embedding_bag: offsets must begin with 0 and ascend to at most {n}, the number of indices, got {numbers}.")
+    return offsets[:-1] if include_last_offset else offsets
+
+
+def _of_equal_bags(rows: Tensor, counted: Tensor, mode: str) -> Tensor:
+    """What the rows (bags, L, width) of each bag have together, of those that are counted (bags, L, 1)."""
+    if mode != "max":
+        total = where(counted, rows, 0.0).sum(1)
+        return total / clamp(counted.sum(1), 1).to(rows.dtype) if mode == "mean" else total
+    if rows.shape[1] == 0:
+        return rows.sum(1)
+    best = where(counted, rows.detach(), -backend.inf).argmax(1)  # (bags, width)
+    bag, column = (arange(count, device=rows.device) for count in best.shape)
+    return where(counted.any(1), rows[bag.unsqueeze(-1), best, column], 0.0)
+
+
+def _of_bags(rows: Tensor, counted: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
+    """What the rows (n, width) of each of the bags have together, of those that are counted (n, 1); `bag` (n,): where each belongs."""
+    n, width = rows.shape
+    device = rows.device
+    place = functions._plain_index((bag,), rows.array)
+    if mode != "max" or n == 0:
+        empty = functions.zeros(bags, width, dtype=rows.dtype, device=device)
+        total = index_put(empty, where(counted, rows, 0.0), index=place, accumulate=True)
+        if mode != "mean":
+            return total
+        count = index_put(empty[:, :1], counted.to(rows.dtype), index=place, accumulate=True)
+        return total / clamp(count, 1)
+    # The largest of each column of each bag, the first of the rows that have it, and then that element.
+    place = functions._plain_index((bag.unsqueeze(-1), arange(width, device=device)), rows.array)
+    seen = where(counted, rows.detach(), -backend.inf)
+    lowest = functions.full((bags, width), -backend.inf, dtype=rows.dtype, device=device)
+    largest = scatter_extreme(lowest, seen, index=place, largest=True)[bag]
+    has_it = counted & ((seen == largest) | (functions.isnan(seen) & functions.isnan(largest)))
+    numbers = where(has_it, arange(n, device=device).unsqueeze(-1), n)
+    nobody = functions.full((bags, width), n, dtype=backend.int64, device=device)
+    first = scatter_extreme(nobody, numbers, index=place, largest=False)
+    return where(first < n, rows[clamp(first, 0, n - 1), arange(width, device=device)], 0.0)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
