@@ -174,16 +174,27 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
     return fn.squeeze(X, -1) if vectors else X
 
 
-def pinv(A: Any, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """The Moore-Penrose inverse. Singular values up to `rtol` times the largest (default: the larger side times the dtype's precision)
-    count as 0. hermitian: of A only the lower triangle is read. Differentiable where the rank does not change.
+def pinv(A: Any, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
+    """The Moore-Penrose inverse. Singular values up to `rtol` times the largest, and up to `atol`, count as 0: numbers, or tensors with one
+    for each matrix. By default atol is 0, and rtol is 0 beside an atol above 0, else the larger side times the dtype's precision.
+    hermitian: of A only the lower triangle is read. Differentiable where the rank does not change.
     """
     A = _matrix(A, "pinv", square=hermitian)
     if hermitian:
         below = arrays.tril(A, -1)
         own = arrays.tril(A) - below
         A = below + fa.adjoint(below) + (fn.complex(fn.real(own), fn.zeros_like(fn.real(own))) if backend.is_complex(A.dtype) else own)
-    return fa.pinv(A, rtol=max(A.shape[-2:]) * backend.precision(A.dtype) if rtol is None else float(rtol))  # type: ignore[no-any-return]
+    lead = A.shape[:-2]
+    least, share = (None if v is None else as_tensor(v).detach() for v in (atol, rtol))
+    if any(v is not None and v.ndim for v in (least, share)):  # each matrix by itself
+        columns = [[None] * math.prod(lead) if v is None else fn.broadcast_to(v, lead).reshape(-1).tolist() for v in (least, share)]
+        matrices = [pinv(m, r, atol=a) for m, a, r in zip(fn.reshape(A, (-1, *A.shape[-2:])), *columns, strict=True)]
+        return fn.stack(matrices).reshape((*lead, A.shape[-1], A.shape[-2])) if matrices else pinv(A)
+    smallest = 0.0 if least is None else float(least)
+    if share is None and not smallest > 0:
+        return fa.pinv(A, rtol=max(A.shape[-2:]) * backend.precision(A.dtype))  # type: ignore[no-any-return]
+    settings = {"atol": smallest} if smallest > 0 else {}
+    return fa.pinv(A, rtol=0.0 if share is None else float(share), **settings)  # type: ignore[no-any-return]
 
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
@@ -456,14 +467,19 @@ def geqrf(A: Any) -> QRFactorResult:
     return QRFactorResult(fa.reflections(A, part=0).mT, fa.reflections(A, part=1))
 
 
-def qr(A: Any, mode: str = "reduced") -> QRResult:
+def qr(A: Any, mode: str | bool = "reduced", *, some: bool | None = None) -> QRResult:
     """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first columns, as many as Q has, are
     independent.
 
     mode: "complete" gives Q further columns that make it square and R as many rows of zeros; these columns are determined only as a
-    space, and are constants to the derivative. "r" gives R alone (Q is empty).
+    space, and are constants to the derivative. "r" gives R alone (Q is empty). some: `torch.qr`'s name of the same choice, also in mode's
+    place: True is "reduced", False is "complete".
     """
     A = _matrix(A, "qr")
+    if some is not None and mode != "reduced":
+        raise TypeError(f"linalg.qr: give mode or some, not both, got mode={mode!r} and some={some!r}.")
+    if isinstance(mode, bool) or some is not None:
+        mode = "reduced" if (mode if some is None else some) else "complete"
     m, n = A.shape[-2:]
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'linalg.qr: mode must be "reduced", "complete" or "r", got {mode!r}.')

@@ -11,14 +11,25 @@ import operator
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any
 
 from . import backend, functions, observe
+from .batching import Batched
 from .engine.direct import on_itself, on_one, on_two
 from .engine.inplace import assign, check_target
 from .engine.modes import state
 from .engine.record import history
-from .errors import AutogradError, DTypeError, InPlaceError, NoGradientError, ShapeError, did_you_mean
+from .errors import (
+    AutogradError,
+    BatchingError,
+    DTypeError,
+    InPlaceError,
+    NoGradientError,
+    ProgramError,
+    ShapeError,
+    did_you_mean,
+)
 from .nodes import HookHandle, Leaf, Node, OpNode, Pick
 from .ops import elementwise as ew
 from .ops import index as ix
@@ -158,10 +169,16 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 
 @_method
-def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape. Raises ShapeError where the layout needs a copy (then use `reshape`)."""
-    if len(shape) == 1 and not isinstance(shape[0], int | list | tuple):
-        raise DTypeError("view(dtype) is not offered; use .to(dtype) for a converted copy.")
+def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, or its bytes read as another dtype (`view(dtype)`; `.to(dtype)` converts the numbers).
+
+    A dtype of another size divides or joins the elements of the last axis. The result has no history; changes of either are seen in the
+    other, and counted for both. Raises ShapeError where the layout needs a copy (then use `reshape`) or the bytes cannot be read so.
+    """
+    if dtype is not None or (len(shape) == 1 and not isinstance(shape[0], Integral | list | tuple)):
+        if dtype is not None and shape:
+            raise TypeError("view: give a shape or a dtype, not both.")
+        return _reinterpreted(self, dtype if dtype is not None else shape[0])
     out = functions.reshape(self, *shape)
     if out.numel() and out.window is None and out.array is not self.array:
         raise ShapeError(
@@ -173,6 +190,35 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 
 del view
+
+
+def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
+    """The bytes of x as another dtype, in the same memory."""
+    wanted = backend.as_dtype(dtype)
+    if wanted is None or wanted.kind not in "biufcV" or wanted.itemsize == 0:
+        raise DTypeError(f"view: a dtype of numbers is needed, got {dtype!r}.")
+    if isinstance(x.array, Batched):
+        raise BatchingError("view(dtype): inside vmap bytes are not read as another dtype. Do it before, or after.")
+    if observe.observers:  # nothing in a record could say that these are the same bytes
+        raise ProgramError("view(dtype): while operations are recorded, bytes are not read as another dtype. Do it before, or after.")
+    out = alias(x)
+    array, own, new = x.array, x.dtype.itemsize, wanted.itemsize
+    if own != new:
+        if x.ndim == 0:
+            raise ShapeError(f"view: a single number of {x.dtype} cannot be read as {wanted}, whose size is another one.")
+        if array.strides[-1] != own and array.size:
+            raise ShapeError(f"view: to read {x.dtype} as {wanted}, the last axis must be contiguous. Use .contiguous() first.")
+        if x.shape[-1] * own % new:
+            raise ShapeError(
+                f"view: the last axis of {x.shape} holds {x.shape[-1] * own} bytes, which {wanted} of {new} bytes does not divide."
+            )
+    if array.size:
+        out.array = array.view(wanted)
+    else:
+        out.array = array.reshape(-1).view(wanted).reshape(*x.shape[:-1], x.shape[-1] * own // new) if x.ndim else array.view(wanted)
+    return out
+
+
 attach(Tensor, "reshape_as", lambda self, other: functions.reshape(self, other.shape))
 attach(Tensor, "expand", lambda self, *shape: functions.broadcast_to(self, *shape))
 attach(Tensor, "expand_as", lambda self, other: functions.broadcast_to(self, other.shape))

@@ -24,8 +24,9 @@ def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dic
     given: dict[str, Any] = {}
     for part in [parameters] if isinstance(parameters, Mapping) else parameters:
         given.update(part)
-    own = dict(module._named(lambda owner, name, value: True))
-    unknown, missing = [n for n in given if n not in own], [n for n in own if n not in given]
+    own = dict(module._named(lambda owner, name, value: True, remove_duplicate=False))
+    known = {id(own[n]) for n in given if n in own}  # one name of a shared tensor is enough
+    unknown, missing = [n for n in given if n not in own], [n for n in own if id(own[n]) not in known]
     if unknown or (strict and missing):
         problem = f"has no parameter or buffer {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)} too"
         raise KeyError(f"functional_call: {type(module).__name__} {problem}; its names are {', '.join(own)}.")

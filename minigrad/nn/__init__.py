@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..errors import no_such_name
 from . import attention, containers, fixed, functional, init, layers, losses, recurrent, transformer
 from .attention import MultiheadAttention, TransformerEncoderLayer
+from .buffer import Buffer
 from .cell import Cell
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .fixed import *  # noqa: F403  # listed in fixed.__all__
@@ -16,10 +17,10 @@ from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from .transformer import *  # noqa: F403  # listed in transformer.__all__
 
 __all__ = [
-    "GRU", "LSTM", "RNN", "Cell", "GRUCell", "LSTMCell", "Layer", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "Parameter",
-    "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError", "TransformerEncoderLayer", "attention", "containers", "fixed",
-    "functional", "init", "layers", "losses", "recurrent", "transformer", *fixed.__all__, *layers.__all__,
-    *losses.__all__, *transformer.__all__,
+    "GRU", "LSTM", "RNN", "Buffer", "Cell", "GRUCell", "LSTMCell", "Layer", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
+    "Parameter", "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError", "TransformerEncoderLayer",
+    "attention", "containers", "fixed", "functional", "init", "layers", "losses", "recurrent", "transformer", *fixed.__all__,
+    *layers.__all__, *losses.__all__, *transformer.__all__,
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

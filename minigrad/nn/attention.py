@@ -110,9 +110,6 @@ class MultiheadAttention(Module):
         )
         return out.transpose(0, 1) if first else out, weights
 
-    def extra_repr(self) -> str:
-        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
-
 
 class TransformerEncoderLayer(Module):
     """Attention and a two-layer network, each with a shortcut around it and layer normalisation (after it, or before it if norm_first)."""
@@ -136,9 +133,11 @@ class TransformerEncoderLayer(Module):
             raise ValueError(f'TransformerEncoderLayer: activation must be "relu", "gelu" or a function, got {activation!r}.')
         where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where)
-        self.linear1, self.linear2 = Linear(d_model, dim_feedforward, **where), Linear(dim_feedforward, d_model, **where)
+        self.linear1 = Linear(d_model, dim_feedforward, **where)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **where)
         self.norm1, self.norm2 = LayerNorm(d_model, layer_norm_eps, **where), LayerNorm(d_model, layer_norm_eps, **where)
-        self.dropout, self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.activation, self.norm_first = activation, norm_first
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Tensor:

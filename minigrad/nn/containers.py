@@ -61,11 +61,14 @@ class ModuleList(Module):
     def __init__(self, modules: Any = ()) -> None:
         self.items = list(modules)
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
+    def _members(self) -> Iterator[tuple[str, Any]]:
         return ((str(i), m) for i, m in enumerate(self.items))
 
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        return iter(self.named_children())
+    def _exchange(self, path: str, value: Any) -> None:
+        if path == str(len(self.items)):
+            self.items.append(value)
+        else:
+            self.items[int(path)] = value
 
     def __len__(self) -> int:
         return len(self.items)
@@ -103,6 +106,9 @@ class _Named(Module):
 
     def _members(self) -> Iterator[tuple[str, Any]]:
         return iter(self._members_by_name.items())
+
+    def _exchange(self, path: str, value: Any) -> None:
+        self._members_by_name[path] = value
 
     def update(self, members: Any) -> None:
         """Add members: a dict, or pairs of name and member."""
@@ -166,6 +172,9 @@ class ParameterDict(_Named):
     def _checked(self, name: str, member: Any) -> Any:
         return _parameter(member)
 
+    def _is_parameter(self, name: str, value: Tensor) -> bool:
+        return True
+
     def extra_repr(self) -> str:
         return ", ".join(f"{name}: {p.shape}" for name, p in self.items())
 
@@ -179,6 +188,12 @@ class ParameterList(Module):
 
     def _members(self) -> Iterator[tuple[str, Any]]:
         return ((str(i), p) for i, p in enumerate(self._list))
+
+    def _is_parameter(self, name: str, value: Tensor) -> bool:
+        return True
+
+    def _exchange(self, path: str, value: Any) -> None:
+        self._list[int(path)] = value
 
     def __len__(self) -> int:
         return len(self._list)

@@ -52,8 +52,17 @@ else:
         """
 
 
-def _shown(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+# What `extra_repr` shows has PyTorch's form, also where that is uneven: words with or without quotes, numbers alone or as tuples.
+
+
+def shown(layer: Module, *names: str) -> str:
+    """Settings of a layer with their names."""
+    return ", ".join(f"{name}={getattr(layer, name)!r}" for name in names)
+
+
+def unusual(layer: Module, text: Callable[[Any], str] = repr, **usual: Any) -> str:
+    """The settings of a layer that are not as usual, each after a comma."""
+    return "".join(f", {name}={text(getattr(layer, name))}" for name, value in usual.items() if getattr(layer, name) not in (value, ()))
 
 
 # ----------------------------------------------------------------------------------------------------------- linear layers
@@ -104,7 +113,7 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"in_dim={self.in_dim}, out_dim={self.out_dim}" + ("" if self.bias is not None else ", bias=False")
+        return f"in_features={self.in_dim}, out_features={self.out_dim}, bias={self.bias is not None}"
 
 
 def _reset(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
@@ -130,7 +139,7 @@ class Bilinear(Module):
 
     def extra_repr(self) -> str:
         outputs, first, second = self.weight.shape
-        return f"in1_features={first}, in2_features={second}, out_features={outputs}"
+        return f"in1_features={first}, in2_features={second}, out_features={outputs}, bias={self.bias is not None}"
 
 
 class Identity(Module):
@@ -143,30 +152,96 @@ class Identity(Module):
         return x
 
 
-class Embedding(Module):
+class _Table(Module):
+    """What the layers that choose rows of a matrix share."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def _take(self, rows: Any, freeze: bool, dtype: Any, device: Any) -> None:
+        """Make the weight, of `rows` themselves if they are given, and put padding_idx in range."""
+        name, shape = type(self).__name__, (self.num_embeddings, self.embedding_dim)
+        if self.padding_idx is not None:
+            if not -shape[0] <= self.padding_idx < shape[0]:
+                raise IndexError(f"{name}: padding_idx {self.padding_idx} is not one of {shape[0]} rows.")
+            self.padding_idx %= shape[0]
+        if rows is None:
+            self.weight = parameter(*shape, dtype=dtype, device=device)
+            init.normal_(self.weight)
+            if self.padding_idx is not None:
+                init.zeros_(self.weight.detach()[self.padding_idx])
+            return
+        self.weight = as_tensor(rows).detach()
+        make_leaf(self.weight)
+        if freeze:
+            self.freeze(self.weight)
+
+    @classmethod
+    def _sizes(cls, embeddings: Any) -> tuple[int, int]:
+        """The shape of rows that are given. Raises ShapeError unless they are a matrix."""
+        shape = as_tensor(embeddings).shape
+        if len(shape) != 2:
+            raise ShapeError(
+                f"{cls.__name__}.from_pretrained: embeddings must be a matrix (num_embeddings, embedding_dim), got shape {shape}."
+            )
+        return shape[0], shape[1]
+
+
+class Embedding(_Table):
     """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by integers. Row padding_idx is zero and
-    gets no gradient.
+    gets no gradient. max_norm, norm_type and scale_grad_by_freq are those of `functional.embedding`. Raises NotImplementedError for sparse
+    gradients, which there are not.
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, dtype: Any = None, device: Any = None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        _freeze: bool = False,
+        *,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
+        if sparse:
+            raise NotImplementedError("Embedding: gradients are dense here. Leave sparse=True out: the numbers are the same.")
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
-        init.normal_(self.weight)
-        if padding_idx is not None:
-            row = self.weight.detach()[padding_idx]
-            init.zeros_(row)
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self._take(_weight, _freeze, dtype, device)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory; frozen unless freeze=False. Row
+        padding_idx keeps its numbers and gets no gradient. Raises ShapeError unless embeddings is a matrix.
+        """
+        settings: tuple[Any, ...] = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
+        return cls(*cls._sizes(embeddings), *settings)
 
     def forward(self, x: Any) -> Tensor:
-        return F.embedding(x, self.weight, self.padding_idx)
+        return F.embedding(x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
     def extra_repr(self) -> str:
-        end = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{end}"
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(
+            self, padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False
+        )
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """The sum, the mean or the maximum of rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, for each bag of
     integers. Row padding_idx is zero, counts as not being there and gets no gradient. The settings are those of `functional.embedding_bag`.
     """
@@ -180,8 +255,10 @@ class EmbeddingBag(Module):
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
+        _weight: Any = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
+        _freeze: bool = False,
         *,
         dtype: Any = None,
         device: Any = None,
@@ -189,11 +266,27 @@ class EmbeddingBag(Module):
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
-        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
-        init.normal_(self.weight)
-        if padding_idx is not None:
-            row = self.weight.detach()[padding_idx]
-            init.zeros_(row)
+        self._take(_weight, _freeze, dtype, device)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory; frozen unless freeze=False. Raises
+        ShapeError unless embeddings is a matrix.
+        """
+        rest: dict[str, Any] = {"_weight": embeddings, "include_last_offset": include_last_offset, "padding_idx": padding_idx}
+        rows, width = cls._sizes(embeddings)
+        return cls(rows, width, max_norm, norm_type, scale_grad_by_freq, mode, sparse, _freeze=freeze, **rest)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
         return F.embedding_bag(
@@ -211,8 +304,9 @@ class EmbeddingBag(Module):
         )
 
     def extra_repr(self) -> str:
-        end = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{end}"
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(
+            self, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="", padding_idx=None
+        )
 
 
 # ------------------------------------------------------------------------------------------------------------- convolution
@@ -223,6 +317,7 @@ class _Conv(Module):
 
     axes = 2
     transposed = False
+    output_padding: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -270,10 +365,9 @@ class _Conv(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        for name, usual in (("padding", (0,) * self.axes), ("dilation", (1,) * self.axes), ("groups", 1), ("padding_mode", "zeros")):
-            if getattr(self, name) != usual:
-                text += f", {name}={getattr(self, name)!r}"
-        return text if self.bias is not None else text + ", bias=False"
+        none, once = (0,) * self.axes, (1,) * self.axes
+        words = unusual(self, str, padding=none, dilation=once, output_padding=none, groups=1)
+        return text + words + ("" if self.bias is not None else ", bias=False") + unusual(self, str, padding_mode="zeros")
 
 
 class Conv1d(_Conv):
@@ -306,16 +400,35 @@ class _ConvTranspose(_Conv):
         groups: int = 1,
         bias: bool = True,
         dilation: Any = 1,
+        padding_mode: str = "zeros",
         *,
         dtype: Any = None,
         device: Any = None,
     ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'{type(self).__name__}: padding_mode must be "zeros" in transposed convolutions, got {padding_mode!r}.')
         self.output_padding = each(output_padding, self.axes, type(self).__name__, "output_padding")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=dtype, device=device)
 
-    def forward(self, x: Any) -> Tensor:
-        settings = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
-        return transposed_convolution(x, self.weight, self.bias, *settings, self.axes)
+    def forward(self, input: Any, output_size: Any = None) -> Tensor:
+        """The transposed convolution of the input. output_size: of the result, its spatial axes or all of them, where a stride above 1
+        allows several; it takes the place of output_padding. Raises ValueError for sizes that the stride does not allow.
+        """
+        x = as_tensor(input)
+        extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
+        return transposed_convolution(x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation, self.axes)
+
+    def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
+        """The output_padding that gives an output of this size."""
+        name = type(self).__name__
+        if len(output_size) not in (self.axes, x.ndim):
+            raise ValueError(f"{name}: output_size must have {self.axes} numbers, or one for each of {x.ndim} axes, got {output_size}.")
+        wanted, sides = output_size[-self.axes :], zip(self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, (s, p, d, k) in zip(x.shape[-self.axes :], sides, strict=True)]
+        if any(not low <= size < low + s for size, low, s in zip(wanted, least, self.stride, strict=True)):
+            most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
+            raise ValueError(f"{name}: for input {x.shape} output_size must lie from {least} to {most}, got {list(wanted)}.")
+        return tuple(size - low for size, low in zip(wanted, least, strict=True))
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -343,6 +456,9 @@ class Unfold(Module):
     def forward(self, x: Any) -> Tensor:
         return F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
 
+    def extra_repr(self) -> str:
+        return shown(self, "kernel_size", "dilation", "padding", "stride")
+
 
 class Fold(Module):
     """Columns added up where their windows overlap."""
@@ -353,18 +469,14 @@ class Fold(Module):
     def forward(self, x: Any) -> Tensor:
         return F.fold(x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
+    def extra_repr(self) -> str:
+        return shown(self, "output_size", "kernel_size", "dilation", "padding", "stride")
+
 
 # ------------------------------------------------------------------------------------------------------------------ pooling
 
 
-class _Pool(Module):
-    def extra_repr(self) -> str:
-        return _shown(
-            {k: v for k, v in vars(self).items() if k in ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "count_include_pad")}
-        )
-
-
-class _MaxPool(_Pool):
+class _MaxPool(Module):
     function: Callable[..., Any]
 
     def __init__(
@@ -382,6 +494,9 @@ class _MaxPool(_Pool):
     def forward(self, x: Any) -> Any:
         settings = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
         return type(self).function(x, *settings)
+
+    def extra_repr(self) -> str:
+        return shown(self, "kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
 class MaxPool1d(_MaxPool):
@@ -402,7 +517,7 @@ class MaxPool3d(_MaxPool):
     function = staticmethod(F.max_pool3d)
 
 
-class _AvgPool(_Pool):
+class _AvgPool(Module):
     function: Callable[..., Any]
 
     def __init__(
@@ -420,11 +535,18 @@ class _AvgPool(_Pool):
         made: Tensor = type(self).function(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return made
 
+    def extra_repr(self) -> str:
+        return shown(self, "kernel_size", "stride", "padding")
+
 
 class AvgPool1d(_AvgPool):
     """Mean of each window."""
 
     function = staticmethod(F.avg_pool1d)
+
+    def extra_repr(self) -> str:  # in one dimension PyTorch shows each as a tuple
+        settings = {name: getattr(self, name) for name in ("kernel_size", "stride", "padding")}
+        return ", ".join(f"{name}={as_shape(value)}" for name, value in settings.items())
 
 
 class _AvgPoolBy(_AvgPool):
@@ -537,7 +659,8 @@ class _BatchNorm(Module):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        self.num_features, self.eps, self.momentum, self.track_running_stats = num_features, eps, momentum, track_running_stats
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None
         self.bias = parameter(num_features, dtype=dtype, device=device) if affine and bias else None
         self.register_buffer("running_mean", functions.zeros(num_features, dtype=dtype, device=device) if track_running_stats else None)
@@ -565,7 +688,9 @@ class _BatchNorm(Module):
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum or 0.0, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        affine, bias = self.affine, self.bias is not None
+        end = f"affine={affine}, bias={bias}, track_running_stats={self.track_running_stats}"
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, {end}"
 
 
 class BatchNorm1d(_BatchNorm):
@@ -649,7 +774,7 @@ class RMSNorm(Module):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}"
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
 
 
 class LayerNorm(Module):
@@ -676,7 +801,8 @@ class LayerNorm(Module):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}"
+        end = f"elementwise_affine={self.weight is not None}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {end}"
 
 
 class GroupNorm(Module):
@@ -703,7 +829,8 @@ class GroupNorm(Module):
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+        affine, bias = self.weight is not None, self.bias is not None
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={affine}, bias={bias}"
 
 
 # ------------------------------------------------------------------------------------------------- dropout, shape, activations
@@ -723,7 +850,7 @@ class Dropout(Module):
         return type(self).function(x, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return f"p={self.p}"
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout1d(Dropout):
@@ -765,6 +892,9 @@ class Flatten(Module):
     def forward(self, x: Any) -> Tensor:
         return functions.flatten(x, self.start_dim, self.end_dim)
 
+    def extra_repr(self) -> str:
+        return shown(self, "start_dim", "end_dim")
+
 
 class Unflatten(Module):
     """One axis taken apart into several."""
@@ -777,6 +907,9 @@ class Unflatten(Module):
         axis = functions.axis_of(x.ndim, self.dim, "Unflatten")
         return functions.reshape(x, *x.shape[:axis], *self.unflattened_size, *x.shape[axis + 1 :])
 
+    def extra_repr(self) -> str:
+        return shown(self, "dim", "unflattened_size")
+
 
 class Upsample(Module):
     """Images resized, in one of the modes of `functional.interpolate`."""
@@ -786,6 +919,17 @@ class Upsample(Module):
 
     def forward(self, x: Any) -> Tensor:
         return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+
+    def extra_repr(self) -> str:
+        return resized(self.size, self.scale_factor, self.mode)
+
+
+def resized(size: Any, scale_factor: Any, mode: str) -> str:
+    """What the repr of a layer that resizes images shows; factors as floats."""
+    if scale_factor is None:
+        return f"{size=}, {mode=}"
+    factors = tuple(float(f) for f in scale_factor) if isinstance(scale_factor, list | tuple) else float(scale_factor)
+    return f"scale_factor={factors}, {mode=}"
 
 
 class PReLU(Module):
@@ -813,11 +957,12 @@ class RReLU(Module):
         return F.rrelu(x, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}"
+        return f"lower={self.lower}, upper={self.upper}" + unusual(self, inplace=False)
 
 
-def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> type[Module]:
-    """A layer without parameters around a function; `settings` are its arguments with their default values, in order."""
+def _activation(name: str, function: Callable[..., Tensor], form: str | None = None, **settings: Any) -> type[Module]:
+    """A layer without parameters around a function; `settings` are its arguments with their default values, in order. form: that of its
+    repr, where that is not "name=value" for each of them."""
 
     class Activation(Module):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -833,8 +978,9 @@ def _activation(name: str, function: Callable[..., Tensor], **settings: Any) -> 
             return function(x, **{setting: getattr(self, setting) for setting in settings})
 
         def extra_repr(self) -> str:
-            shown = {setting: getattr(self, setting) for setting in settings}
-            return _shown({setting: value for setting, value in shown.items() if setting != "inplace" or value})
+            if form is not None:
+                return form.format(**vars(self))
+            return shown(self, *(setting for setting in settings if setting != "inplace" or vars(self)["inplace"]))
 
     Activation.__name__ = Activation.__qualname__ = name
     Activation.__doc__ = function.__doc__
@@ -855,13 +1001,13 @@ Softplus = _activation("Softplus", F.softplus, beta=1.0, threshold=20.0)
 Softsign = _activation("Softsign", F.softsign)
 Sigmoid = _activation("Sigmoid", F.sigmoid)
 LogSigmoid = _activation("LogSigmoid", F.logsigmoid)
-Hardsigmoid = _activation("Hardsigmoid", F.hardsigmoid, inplace=False)
-Hardswish = _activation("Hardswish", F.hardswish, inplace=False)
+Hardsigmoid = _activation("Hardsigmoid", F.hardsigmoid, "", inplace=False)
+Hardswish = _activation("Hardswish", F.hardswish, "", inplace=False)
 Tanh = _activation("Tanh", F.tanh)
 Tanhshrink = _activation("Tanhshrink", F.tanhshrink)
 Hardtanh = _activation("Hardtanh", F.hardtanh, min_val=-1.0, max_val=1.0, inplace=False)
-Softshrink = _activation("Softshrink", F.softshrink, lambd=0.5)
-Hardshrink = _activation("Hardshrink", F.hardshrink, lambd=0.5)
+Softshrink = _activation("Softshrink", F.softshrink, "{lambd}", lambd=0.5)
+Hardshrink = _activation("Hardshrink", F.hardshrink, "{lambd}", lambd=0.5)
 Softmax = _activation("Softmax", F.softmax, dim=-1)
 LogSoftmax = _activation("LogSoftmax", F.log_softmax, dim=-1)
 Softmin = _activation("Softmin", F.softmin, dim=-1)

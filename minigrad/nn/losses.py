@@ -9,6 +9,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from . import functional as F
+from .functional.reduction import check_real
 from .module import Module
 
 
@@ -39,17 +40,11 @@ class _Loss(Module):
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         function = type(self).function
         code = function.__code__
-        operands = [name for name in code.co_varnames[: code.co_argcount] if name not in self.settings]
+        operands = code.co_varnames[: code.co_argcount - len(function.__defaults__ or ())]
         if len(inputs) + len(named) != len(operands) or not named.keys() <= set(operands):
             got = ", ".join([*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)]) or "nothing"
             raise TypeError(f"{type(self).__name__} is called with ({', '.join(operands)}); got {got}.")
         return function(*inputs, **named, **{name: getattr(self, name) for name in self.settings})
-
-    def extra_repr(self) -> str:
-        changed = {
-            k: getattr(self, k) for k, usual in self.settings.items() if isinstance(getattr(self, k), Tensor) or getattr(self, k) != usual
-        }
-        return ", ".join(f"{k}={'…' if isinstance(v, Tensor) else repr(v)}" for k, v in changed.items())
 
 
 class MSELoss(_Loss):
@@ -74,6 +69,10 @@ class HuberLoss(_Loss):
     """Quadratic near 0, linear beyond delta."""
 
     function, settings = staticmethod(F.huber_loss), {"reduction": "mean", "delta": 1.0}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        check_real(vars(self)["delta"], "HuberLoss", "delta")
 
 
 class BCELoss(_Loss):

@@ -14,17 +14,19 @@ sequence (ops/recurrent.py); a cell is one step in elementary operations, which 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any
 
 from .. import functions
-from ..errors import ShapeError
+from ..backend import DType
+from ..errors import DTypeError, ShapeError
 from ..functions import cat, flip, sigmoid, stack, tanh
 from ..ops import recurrent
 from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
-from .layers import parameter
+from .layers import parameter, unusual
 from .module import Module
 
 State = tuple[Tensor, ...]
@@ -57,6 +59,15 @@ def _gru_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> 
     return (n + z * (state[0] - n),)
 
 
+def _check_dtypes(tensors: Iterable[Tensor], dtype: DType, layer: str) -> None:
+    """Raise DTypeError unless all have the dtype of the weights."""
+    for x in tensors:
+        if x.dtype != dtype:
+            raise DTypeError(
+                f"{layer}: inputs and states must have the dtype of the weights, {dtype}, got {x.dtype}. Convert: x.to(dtype)."
+            )
+
+
 class _Recurrent(Module):
     """What the three share: layers, directions, initial state. `gates`: how many times hidden_size rows the matrices have; `states`:
     tensors of a state.
@@ -79,10 +90,22 @@ class _Recurrent(Module):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        if num_layers < 1 or hidden_size < 1 or input_size < 0:
-            raise ValueError(f"{type(self).__name__}: sizes must be positive, got {input_size=}, {hidden_size=}, {num_layers=}.")
+        name = type(self).__name__
+        sizes: dict[str, Any] = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        switches: dict[str, Any] = {"bias": bias, "batch_first": batch_first}
+        chance: Any = dropout
+        for what, size in sizes.items():
+            if not isinstance(size, Integral):
+                raise TypeError(f"{name}: {what} must be a whole number, got {size!r}.")
+        if num_layers < 1 or hidden_size < 1 or input_size < 1:
+            raise ValueError(f"{name}: sizes must be positive, got {input_size=}, {hidden_size=}, {num_layers=}.")
+        for what, switch in switches.items():
+            if not isinstance(switch, bool):
+                raise TypeError(f"{name}: {what} must be True or False, got {switch!r}.")
+        if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
+            raise ValueError(f"{name}: dropout is a probability, a number from 0 to 1, got {chance!r}.")
         self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
-        self.has_bias, self.dropout, self.bidirectional = bias, dropout, bidirectional
+        self.bias, self.dropout, self.bidirectional = bias, float(dropout), bidirectional
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else self.out_size * (1 + bidirectional)
             for end in self._ends(layer):
@@ -116,6 +139,12 @@ class _Recurrent(Module):
             raise ShapeError(
                 f"{type(self).__name__}: input must be (L, N, {self.input_size}) or (L, {self.input_size}), got shape {x.shape}."
             )
+        weights: DType = getattr(self, "weight_ih_l0").dtype  # noqa: B009
+        if x.dtype != weights:
+            raise ValueError(
+                f"{type(self).__name__}: the input's dtype {x.dtype} is not that of the weights, {weights}. "
+                "Convert one of them: input.to(dtype), or model.to(dtype)."
+            )
         single = x.ndim == 2
         if single:
             x = x.unsqueeze(1)
@@ -145,6 +174,7 @@ class _Recurrent(Module):
         if hx is None:
             return [functions.zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes]
         given = [as_tensor(s) for s in ((hx,) if self.states == 1 else hx)]
+        _check_dtypes(given, x.dtype, type(self).__name__)
         given = [s.unsqueeze(1) if single else s for s in given]
         if [s.shape for s in given] != shapes:
             raise ShapeError(
@@ -156,7 +186,7 @@ class _Recurrent(Module):
     def _run(self, x: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
         """One layer in one direction."""
         w, u = getattr(self, "weight_ih" + end), getattr(self, "weight_hh" + end)
-        b, c = (getattr(self, "bias_ih" + end), getattr(self, "bias_hh" + end)) if self.has_bias else (None, None)
+        b, c = (getattr(self, "bias_ih" + end), getattr(self, "bias_hh" + end)) if self.bias else (None, None)
         if not x.shape[0]:
             raise ShapeError(f"{type(self).__name__}: the sequence is empty (shape {x.shape}).")
         x = flip(x, 0) if backwards else x
@@ -176,9 +206,15 @@ class _Recurrent(Module):
         return stack(outputs), state
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        usual = {"num_layers": 1, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        return text + "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
+        usual: dict[str, Any] = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
+        return f"{self.input_size}, {self.hidden_size}" + unusual(self, repr, **usual)
 
 
 class RNN(_Recurrent):
@@ -229,10 +265,11 @@ class _Cell(Module):
     """One step as a layer."""
 
     gates = 1
+    nonlinearity = "tanh"
     step: Callable[..., State]
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None, device: Any = None) -> None:
-        self.input_size, self.hidden_size = input_size, hidden_size
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         bound = 1 / math.sqrt(hidden_size)
         rows = self.gates * hidden_size
         self.weight_ih = init.uniform_(parameter(rows, input_size, dtype=dtype, device=device), -bound, bound)
@@ -242,15 +279,25 @@ class _Cell(Module):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""
-        x = as_tensor(input)
+        x, name = as_tensor(input), type(self).__name__
         count = 2 if isinstance(self, LSTMCell) else 1
-        zeros = functions.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype, device=x.device)
-        state = (zeros,) * count if hx is None else (hx,) if count == 1 else tuple(hx)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
+            raise ShapeError(f"{name}: input must be (N, {self.input_size}) or ({self.input_size},), got shape {x.shape}.")
+        shape = (*x.shape[:-1], self.hidden_size)
+        if hx is None:
+            state = (functions.zeros(shape, dtype=x.dtype, device=x.device),) * count
+        else:
+            if count == 2 and not (isinstance(hx, tuple | list) and len(hx) == 2):
+                raise TypeError(f"{name}: the state is a pair (h, c), got {type(hx).__name__}.")
+            state = tuple(as_tensor(s) for s in ((hx,) if count == 1 else hx))
+        if any(s.shape != shape for s in state):
+            raise ShapeError(f"{name}: for input of shape {x.shape} each state must have shape {shape}, got {[s.shape for s in state]}.")
+        _check_dtypes((x, *state), self.weight_ih.dtype, name)
         after = self.step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
         return after[0] if count == 1 else after
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}"
+        return f"{self.input_size}, {self.hidden_size}" + unusual(self, str, bias=True, nonlinearity="tanh")
 
 
 class RNNCell(_Cell):

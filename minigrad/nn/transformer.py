@@ -73,9 +73,11 @@ class TransformerDecoderLayer(Module):
         self.self_attn, self.multihead_attn = (
             MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where) for _ in range(2)
         )
-        self.linear1, self.linear2 = Linear(d_model, dim_feedforward, **where), Linear(dim_feedforward, d_model, **where)
+        self.linear1 = Linear(d_model, dim_feedforward, **where)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **where)
         self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, **where) for _ in range(3))
-        self.dropout, self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(4))
+        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
         self.activation, self.norm_first = activation, norm_first
 
     def forward(

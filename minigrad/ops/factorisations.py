@@ -81,14 +81,23 @@ def _pinv_push(t: Any, x: Any, y: Any) -> Any:
     return y @ yh @ (th - (th @ x) @ y) + (th - y @ (x @ th)) @ yh @ y - y @ t @ y
 
 
+def _pinv(xp: Any, x: Any, *, rtol: float, atol: float = 0.0) -> Any:
+    if not atol:
+        return matrix_routine("pinv", xp.linalg.pinv, x, rtol)
+    u, s, vh = matrix_routine("pinv", xp.linalg.svd, x, False)
+    counts = s > xp.maximum(rtol * s[..., :1], atol)
+    return adjoint(vh) @ (xp.where(counts, 1 / xp.where(counts, s, 1), 0)[..., None] * adjoint(u))
+
+
 pinv = primitive(
     "pinv",
-    lambda xp, x, *, rtol: matrix_routine("pinv", xp.linalg.pinv, x, rtol),
+    _pinv,
     [_pinv_pull],
     [_pinv_push],
     conjugates=True,
 )
-"""The Moore-Penrose inverse; singular values up to `rtol` times the largest count as 0. Differentiable where the rank does not change."""
+"""The Moore-Penrose inverse; singular values up to `rtol` times the largest, or up to `atol`, count as 0. Differentiable where the rank
+does not change."""
 
 # ------------------------------------------------------------------------------------------------------------------- determinants
 

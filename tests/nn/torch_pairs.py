@@ -60,7 +60,7 @@ def agree(torch: Any, function: Any, *arrays: Any, order: int = 2, tolerance: fl
         z = torch.autograd.grad(z, outs, [torch.tensor(s) for s in seeds], create_graph=True, materialize_grads=True)
         for i, (a, b) in enumerate(zip(y, z, strict=True)):
             close(a, b, tolerance, f"derivative {depth} by input {i}")
-        y = [a for a, b in zip(y, z, strict=True) if a.requires_grad and b.requires_grad]
-        z = [b for a, b in zip(y, [b for b in z if b.requires_grad], strict=False)]
-        if not y or len(y) != len(z):
+        pairs = [(a, b) for a, b in zip(y, z, strict=True) if a.requires_grad and b.requires_grad]
+        if not pairs:
             return
+        y, z = map(list, zip(*pairs, strict=True))

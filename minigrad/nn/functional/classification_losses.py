@@ -68,6 +68,10 @@ def cross_entropy(
     classes = x.shape[axis]
     by_class = None if weight is None else on_axis(weight, axis, x.ndim)
     if t.shape == x.shape and backend.is_floating(t.dtype):
+        if ignore_index >= 0:
+            raise DTypeError(
+                f"cross_entropy: ignore_index={ignore_index} names a class, but target {t.shape} holds probabilities ({t.dtype})."
+            )
         if label_smoothing:
             t = t * (1 - label_smoothing) + label_smoothing / classes
         loss = -(logs * t if by_class is None else logs * t * by_class).sum(axis)

@@ -33,7 +33,8 @@ def fractional_max_pool2d(
 
     kernel_size, output_size: of the window and of the result, one number or two. output_ratio: instead of output_size, the share of each
     axis, between 0 and 1 (sizes are rounded down). return_indices: the places in the flattened image too (int64). _random_samples: the
-    numbers in [0, 1) that place the windows, (N, C, 2), for columns and for rows; drawn anew in each call if there are none.
+    numbers in [0, 1) that place the windows, (N, C, 2) with N = 1 for one image, for columns and for rows; of more examples the first
+    count. Drawn anew in each call if there are none.
 
     The first of equal elements in row-major order gets the derivative. Raises ShapeError where kernel and result are larger than the image
     allows (k + m − 1 ≤ n), ValueError unless exactly one of output_size and output_ratio is given.
@@ -70,8 +71,9 @@ def _pooled(x: Any, kernel_size: Any, output_size: Any, output_ratio: Any, retur
         )
     chances = (*((1, *lead) if len(lead) == 1 else lead), axes)
     u = functions.rand(chances, dtype=x.dtype, device=x.device) if samples is None else as_tensor(samples).detach().to(x.dtype)
-    if u.shape != chances:
+    if u.ndim != 3 or u.shape[1:] != chances[1:] or u.shape[0] < chances[0]:
         raise ShapeError(f"{function}: _random_samples must have the shape {chances}, (N, C, {axes}), got {u.shape}.")
+    u = u[: chances[0]]
     # The place of each element of each window in its flattened image: channels, then the axes of the result, then those of the window.
     place: Any = 0
     for i, (n, k, m) in enumerate(zip(sizes, kernel, wanted, strict=True)):

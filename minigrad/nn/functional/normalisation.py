@@ -97,7 +97,7 @@ def batch_norm(
 
     training: by the batch's mean and biased variance, while running ← (1 − momentum) running + momentum · batch, with the unbiased
     variance; else by the running statistics, which are constants to the derivative. Raises ValueError when training with one value a
-    channel, whose variance is not defined.
+    channel, whose variance is not defined, and unless eps is positive there. An empty batch gives an empty result and moves nothing.
     """
     x = as_tensor(input)
     if x.ndim < 2:
@@ -111,12 +111,16 @@ def batch_norm(
         if weight is not None:
             scale = scale * on_axis(weight, 1, x.ndim)
         return _by_channel((x - centre) * scale, None, bias)
+    if not eps > 0:
+        raise ValueError(f"batch_norm: eps must be positive in training, got {eps}.")
     axes = (0, *range(2, x.ndim))
     count = math.prod(x.shape[a] for a in axes)
-    if count <= 1:
+    if count == 1:
         raise ValueError(
-            f"batch_norm: training needs more than one value a channel, input {x.shape} has {count}. Use a larger batch, or eval()."
+            f"batch_norm: training needs more than one value a channel, input {x.shape} has one. Use a larger batch, or eval()."
         )
+    if count == 0:  # nothing to normalise, and nothing to learn the running statistics from
+        return _by_channel(x * 1, weight, bias)
     _follow(running_mean, running_var, x, axes, momentum)
     return _by_channel(network.standardize(x, axes=axes, eps=eps), weight, bias)
 

@@ -188,8 +188,16 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 2)
 
 
+def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W) or (C, D, H, W); derivative 0 where the sum is 0."""
+    return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 3)
+
+
 def _norm_pooled(x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int) -> Tensor:
     function = f"lp_pool{axes}d"
+    if math.isinf(p):  # the largest size, or the smallest
+        sign = math.copysign(1, p)
+        return sign * _max_pooled(sign * abs(x), kernel, stride, 0, 1, ceil_mode, False, axes)
     total = _avg_pooled(x**p, kernel, stride, 0, ceil_mode, True, None if ceil_mode else 1, axes, function)
     if ceil_mode:  # what hangs over counts as if the window's mean stood there, as in PyTorch
         total = total * math.prod(each(kernel, axes, function, "kernel_size", 1))

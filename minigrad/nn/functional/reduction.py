@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from ...errors import ShapeError
@@ -25,3 +26,9 @@ def pair(input: Any, target: Any, function: str) -> tuple[Tensor, Tensor]:
     if x.shape != t.shape:
         raise ShapeError(f"{function}: input of shape {x.shape} and target of shape {t.shape} must have the same shape.")
     return x, t
+
+
+def check_real(number: Any, function: str, name: str) -> None:
+    """Raise TypeError unless this setting is a real number, or a tensor."""
+    if not isinstance(number, Real | Tensor):
+        raise TypeError(f"{function}: {name} must be a real number, got {number!r}.")

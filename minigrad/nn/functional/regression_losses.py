@@ -8,26 +8,45 @@ import math
 from typing import Any
 
 from ... import functions
+from ...errors import ShapeError
 from ...functions import exp, where
 from ...tensor import Tensor, as_tensor
-from .reduction import pair, reduced
+from .reduction import check_real, pair, reduced
 
 
-def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """(x − t)²."""
+def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """(x − t)², each times its weight; the mean is Σ weight · (x − t)² / Σ weight. Raises ShapeError unless all have one shape."""
     x, t = pair(input, target, "mse_loss")
-    return reduced(functions.square(x - t), reduction, "mse_loss")
+    return _weighted_mean(functions.square(x - t), weight, reduction, "mse_loss")
 
 
-def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """|x − t|; derivative 0 where they are equal."""
+def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """|x − t|, each times its weight; the mean is Σ weight · |x − t| / Σ weight. Derivative 0 where x and t are equal. Raises ShapeError
+    unless all have one shape.
+    """
     x, t = pair(input, target, "l1_loss")
-    return reduced(abs(x - t), reduction, "l1_loss")
+    return _weighted_mean(abs(x - t), weight, reduction, "l1_loss")
+
+
+def _weighted_mean(loss: Tensor, weight: Any, reduction: str, function: str) -> Tensor:
+    if weight is None:
+        return reduced(loss, reduction, function)
+    w = _weights(weight, loss, function)
+    return (loss * w).sum() / w.sum() if reduction == "mean" else reduced(loss * w, reduction, function)
+
+
+def _weights(weight: Any, loss: Tensor, function: str) -> Tensor:
+    """The weight of each element. Raises ShapeError unless there are as many."""
+    w = as_tensor(weight)
+    if w.shape != loss.shape:
+        raise ShapeError(f"{function}: weight must have the shape of input, {loss.shape}, got {w.shape}.")
+    return w
 
 
 def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d² / 2β where |d| < β, |d| − β/2 elsewhere, for d = x − t."""
     x, t = pair(input, target, "smooth_l1_loss")
+    check_real(beta, "smooth_l1_loss", "beta")
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must be at least 0, got {beta}.")
     if beta == 0:
@@ -37,14 +56,18 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     return reduced(where(size < beta, 0.5 * d * d / beta, size - 0.5 * beta), reduction, "smooth_l1_loss")
 
 
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """d² / 2 where |d| ≤ δ, δ (|d| − δ/2) elsewhere, for d = x − t."""
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
+    """d² / 2 where |d| ≤ δ, δ (|d| − δ/2) elsewhere, for d = x − t, each times its weight; the mean divides by their number, not by the
+    sum of the weights (as PyTorch has it). Raises TypeError unless delta is real, ShapeError unless all have one shape.
+    """
     x, t = pair(input, target, "huber_loss")
+    check_real(delta, "huber_loss", "delta")
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}.")
     d = x - t
     size = abs(d)
-    return reduced(where(size <= delta, 0.5 * d * d, delta * (size - 0.5 * delta)), reduction, "huber_loss")
+    loss = where(size <= delta, 0.5 * d * d, delta * (size - 0.5 * delta))
+    return reduced(loss if weight is None else loss * _weights(weight, loss, "huber_loss"), reduction, "huber_loss")
 
 
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
