@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lessons.grading.local import run_notebook
+from minigrad import autograd
 from minigrad.networks import bprop_getters
 
 
@@ -15,15 +16,16 @@ from minigrad.networks import bprop_getters
 def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
     """The names that the cells of the module's LESSON define: all but the checks, run in a folder in which there is no engine yet.
 
-    Rules that the lesson registers are taken back afterwards, and its figures closed.
+    Rules that the lesson registers are taken back afterwards, switches it sets are set back, and its figures closed.
     """
     notebook = json.loads(request.module.LESSON.read_text(encoding="utf-8"))
-    rules = dict(bprop_getters)
+    rules, training = dict(bprop_getters), autograd.training
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("lesson"))
         names = run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
     yield names
     bprop_getters.clear()
     bprop_getters.update(rules)
+    autograd.training = training
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

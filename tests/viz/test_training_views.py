@@ -94,7 +94,9 @@ def test_a_snapshot_leaves_the_model_as_it_was():
     history = viz.History()
     history.snapshot(1, model, points=np.eye(2))
     assert [(m.training, p) for m, p in zip(model.modules(), [*model.parameters(), None], strict=False)] == before
-    assert not any(m._hooks for m in model.modules()) and all(p.grad is None for p in model.parameters())
+    assert not any(any(vars(m._call_hooks).values()) for m in model.modules() if m._call_hooks) and all(
+        p.grad is None for p in model.parameters()
+    )
     assert history.snapshots[0]["gradients"] == {}
 
 

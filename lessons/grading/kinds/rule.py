@@ -46,12 +46,13 @@ def elementwise(inputs: int, low: float = -2.0, high: float = 2.0) -> dict[str, 
 
 
 def letters(f: Callable[..., Any], count: int) -> list[str]:
-    """The inputs' names: f's own where Python can tell them, else x or a, b, …"""
+    """The inputs' names: f's own where Python can tell them and they are no library's, else x or a, b, …"""
     try:
         found = [p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     except (TypeError, ValueError):
         found = []
-    return found[:count] if len(found) >= count else ["x"] if count == 1 else [chr(ord("a") + i) for i in range(count)]
+    ours = len(found) >= count and found[0] != "input"  # PyTorch's word, which minigrad's functions take
+    return found[:count] if ours else ["x"] if count == 1 else [chr(ord("a") + i) for i in range(count)]
 
 
 def Vjp(
