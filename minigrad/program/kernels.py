@@ -258,14 +258,14 @@ def _where(k: Line) -> list[str] | None:
     if dtype not in FAST_DTYPES or other != k.made or condition.shape != other.shape or k.strides[0] is None or k.strides[3 - zero] is None:
         return None
     integer = f".view('int{8 * dtype.itemsize}')"
-    flags, bits, kept = k.view(k.operands[0], ".view('int8')"), k.view(k.out, integer), k.view(k.operands[3 - zero], integer)
+    bits, kept = k.view(k.out, integer), k.view(k.operands[3 - zero], integer)
     factors = k.scratch(k.made.shape, k.xp.dtype(f"int{8 * dtype.itemsize}"))  # NumPy multiplies numbers of two widths at half the speed
-    multiplied = [f"copyto({factors}, {flags})", f"multiply({kept}, {factors}, out={bits})"]
-    if zero == 2:
-        return multiplied
-    stays = k.scratch(k.made.shape, k.xp.dtype("bool"))
-    multiplied[0] = f"copyto({factors}, {k.view(stays, '.view(' + repr('int8') + ')')})"
-    return [f"logical_not({k.operands[0]}, out={stays})", *multiplied]
+    stays, lines = k.operands[0], []
+    if zero != 2:
+        stays = k.scratch(k.made.shape, k.xp.dtype("bool"))
+        lines.append(f"logical_not({k.operands[0]}, out={stays})")
+    flags = k.view(stays, ".view('int8')")
+    return [*lines, f"copyto({factors}, {flags})", f"multiply({kept}, {factors}, out={bits})"]
 
 
 @entry("cast")

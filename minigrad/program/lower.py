@@ -65,10 +65,8 @@ class Lowered:
     @property
     def planned(self) -> int:
         """The most bytes that a run needs for values: buffers, kernel constants, fresh memory."""
-        mine = [
-            a for a in self.statics.values() if a.ndim and getattr(a, "base", None) is None
-        ]  # no single numbers, nor the engine's zeros
-        own = sum(int(a.nbytes) for a in mine)
+        # of the kernels' constants neither single numbers nor the zeros that the engine keeps anyway
+        own = sum(int(a.nbytes) for a in self.statics.values() if a.ndim and getattr(a, "base", None) is None)
         return self.arena.total + own + self.fresh_peak
 
     def workspace(self) -> list[Any]:

@@ -84,10 +84,10 @@ class WatchedTensor:
 
     def difference(self, gradients: bool = True) -> str | None:
         """What is not as it was (`gradients`: also whether there is a .grad)."""
-        t, node = self.tensor, self.node
-        if t.node is not node:
-            return f"{self.name} was {_role(node)}, is {_role(t.node)}"
-        if node is not None and bool(node.hooks or node.awaited) is not self.hooked:
+        t = self.tensor
+        if t.node is not self.node:
+            return f"{self.name} was {_role(self.node)}, is {_role(t.node)}"
+        if _hooks(t.node) is not self.hooked:
             return f"a hook was added to {self.name}, or removed"
         if gradients and (t._grad is not None) is not self.has_grad:
             return f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is {'there' if t._grad is not None else 'None'}"
