@@ -1,9 +1,11 @@
-"""What all tests share: which parts of the machine a test needs, and what to do to get them."""
+"""Options, workers and optional tools of the test suite, and the list of what did not run."""
 
+import functools
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import hypothesis
@@ -39,40 +41,107 @@ def _gpu() -> bool:
         return False
 
 
-def _missing(marker: str) -> str | None:
+MISSING: dict[str, tuple[Callable[[], bool], str, str]] = {
+    "oracle": (
+        lambda: importlib.util.find_spec("torch") is None,
+        "PyTorch, the oracle, is not installed",
+        'pip install -e ".[oracle]" (its CPU build is enough)',
+    ),
+    "browser": (lambda: CHROMIUM is None, "there is no Chromium", "apt-get install chromium, or put it on the PATH"),
+    "gpu": (lambda: not _gpu(), "there is no CUDA device with CuPy", 'pip install -e ".[cuda12]" on a machine with a GPU'),
+}
+"""For each marker of an optional tool: whether it is missing, how that is said, and the command that enables its tests."""
+
+
+@functools.cache
+def _reason(marker: str) -> str | None:
     """Why tests with this marker cannot run here and how to make them run, or None if they can."""
-    if marker == "oracle" and importlib.util.find_spec("torch") is None:
-        return 'PyTorch, the oracle, is not installed: pip install -e ".[oracle]" (its CPU build is enough)'
-    if marker == "browser" and CHROMIUM is None:
-        return "there is no Chromium: install Debian's package (apt-get install chromium), or put chromium on the PATH"
-    if marker == "gpu" and not _gpu():
-        return 'there is no CUDA device with CuPy: pip install -e ".[cuda12]" or ".[cuda13]" on a machine that has one'
-    return None
+    missing, what, cure = MISSING[marker]
+    return f"{what}: {cure}" if missing() else None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="run the whole suite: also every notebook, the browser matrix, corpora and scale tests",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # pytest-xdist registers it too; without the plug-in the suite runs in one process.
+    config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Without options, a run of the suite uses every core: one worker and one BLAS thread for each."""
+    option = config.option
+    if not config.pluginmanager.hasplugin("xdist") or option.usepdb or option.collectonly:
+        return
+    if option.numprocesses is None and config.args_source is config.ArgsSource.TESTPATHS:
+        option.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if option.numprocesses:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        if option.dist == "no":
+            option.dist = "loadgroup"
 
 
 def _keep_together(item: pytest.Item) -> None:
-    """What a module makes once for all its tests is made once: they run in the same worker."""
+    """A fixture of a whole module is made once: all its tests run in one worker."""
     fixtures = getattr(item, "_fixtureinfo", None)
     shared = any(found[-1].scope == "module" for found in fixtures.name2fixturedefs.values()) if fixtures else False
     if shared and not item.get_closest_marker("xdist_group"):
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+LEFT_OUT = pytest.StashKey[int]()
+"""How many collected tests run only with --whole."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("whole"):
+        left_out = [item for item in items if item.get_closest_marker("whole")]
+        config.stash[LEFT_OUT] = len(left_out)
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("whole")]
     for item in items:
         _keep_together(item)
-    reasons = {marker: _missing(marker) for marker in ("oracle", "browser", "gpu")}
-    for item in items:
-        for marker, reason in reasons.items():
-            if reason and item.get_closest_marker(marker):
+        for marker in MISSING:
+            if item.get_closest_marker(marker) and (reason := _reason(marker)):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """A short list of what did not run, and the command that enables each."""
+    reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ()))
+    left_out = config.stash.get(LEFT_OUT, 0)
+    if not reasons and not left_out:
+        return
+    terminalreporter.section("not run here", sep="-")
+    if left_out:
+        terminalreporter.line(f"{left_out:>6}  only in the whole suite: pytest --whole")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:>6}  {reason}")
 
 
 @pytest.fixture(scope="session")
 def torch():
     """The module torch, on one thread; tests that use it are marked `oracle`."""
-    module = pytest.importorskip("torch", reason=_missing("oracle") or "")
+    module = pytest.importorskip("torch", reason=_reason("oracle") or "")
     module.set_num_threads(1)
     return module
 
@@ -80,7 +149,7 @@ def torch():
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """The program that tests marked `browser` drive."""
-    return CHROMIUM or pytest.skip(_missing("browser") or "")
+    return CHROMIUM or pytest.skip(_reason("browser") or "")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@
 small tensors what they pay for is not arithmetic but looking at the operands. So for each operation there is a function of exactly one
 operand, or of two, which asks no more than it must: are these float32 or float64 in host memory (or Python numbers beside such), without
 tangents? Then it computes, and makes the node that `apply` would make; all else it leaves to `apply`. Errors too: where a kernel refuses
-its operands, the long way finds the words. tests/engine/test_engine_direct.py compares the two ways.
+its operands, the long way finds the words. tests/engine/test_fast_path.py compares the two ways.
 
 Written out step by step, where calls of small functions would read better: a call costs 0.05 µs, an addition of four numbers 0.25.
 """

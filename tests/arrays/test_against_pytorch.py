@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from agreement import agree
+
+from tests.helpers.torch_agreement import agree
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")]
 
@@ -354,7 +355,7 @@ FIRST_ONLY = {"cdist", "logcumsumexp large"}
 """PyTorch has no second derivative of one, and only its rounding errors for the other, whose second derivative is 0."""
 
 TEN_DIGITS = {"digamma", "polygamma", "trigamma below zero"}
-"""PyTorch's trigamma has no more (ours are compared with the definition in tests/cases.py)."""
+"""PyTorch's trigamma has no more (ours are compared with the definition in tests/helpers/op_cases.py)."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,12 +4,12 @@
 
 import numpy as np
 import pytest
-from agreement import agree
 
 import minigrad as mg
 from minigrad import func
 from minigrad.autograd import gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, LinAlgError, ShapeError
+from tests.helpers.torch_agreement import agree
 
 R = np.random.default_rng(11)
 A = R.standard_normal((2, 3, 3))

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from agreement import agree
 
 import minigrad as mg
 from minigrad import func, masked
 from minigrad.autograd import gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, ShapeError
+from tests.helpers.torch_agreement import agree
 
 R = np.random.default_rng(21)
 X = R.standard_normal((3, 4))

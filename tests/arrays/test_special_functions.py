@@ -1,15 +1,16 @@
-"""Special functions beyond the series of tests/cases.py: far out, between their methods, at their poles, and what they are solutions of."""
+"""Special functions beyond the series of the table of cases: for large arguments, between their methods, at
+their poles, and the equations that they solve."""
 
 import math
 
 import numpy as np
 import pytest
-from agreement import agree
 
 import minigrad as mg
 from minigrad import special
 from minigrad.autograd import forward_ad, gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, NotDifferentiableError
+from tests.helpers.torch_agreement import agree
 
 INF, NAN = math.inf, math.nan
 PLACES = [0.3, 24.9, 25.0, 25.1, 100.0]

@@ -2,16 +2,9 @@
 
 import json
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))
-sys.path.insert(0, str(Path(__file__).parent))
-
-from test_views import Tower, show, step_of, to, view  # noqa: F401  # the fixture and the reader's moves
 
 import minigrad as mg
 import viz
@@ -19,6 +12,7 @@ from lessons.grading.kinds.predict import Predict
 from minigrad.program import trace as record
 from minigrad.trace.replay import state_at
 from minigrad.watch import trace_function
+from tests.browser.test_views import Tower, show, step_of, to, view  # noqa: F401  # the fixture and the reader's moves
 from viz.grouping import Tree
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]

@@ -1,21 +1,15 @@
 """Every Trace that a lesson shows, at every step, in every view that it has, in a real browser; once for each notebook."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))
-
-from lesson_traces import NOTEBOOKS, collect
 
 import viz
 from minigrad.trace import state_at
+from tests.helpers.lesson_traces import NOTEBOOKS, collect
 from viz.numbers import short
 from viz.page import VIEWS
 from viz.scale import too_large
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole, pytest.mark.xdist_group("browser")]
 
 # Goes to every step; gives the first step at which something is wrong, and the table's texts at some steps.
 WALK = """(wanted) => {

@@ -2,18 +2,13 @@
 
 import itertools
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
-
-from trace_samples import all_samples, chain
 
 import minigrad as mg
 import viz
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples, chain
 from viz.bundle import script
 from viz.layout import layout
 from viz.layout.lines import in_lines

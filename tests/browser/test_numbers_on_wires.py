@@ -2,18 +2,13 @@
 
 import html
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
-
-from trace_samples import all_samples
 
 import minigrad as mg
 import viz
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples
 from viz.layout import with_layout
 from viz.notes import NOTE_WIDTH, notes_of
 

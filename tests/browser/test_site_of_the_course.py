@@ -11,7 +11,7 @@ import pytest
 from lessons import site
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.whole,
     pytest.mark.xdist_group("site of the course"),  # which is built once
     pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
 ]

@@ -2,17 +2,12 @@
 
 import random
 import struct
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
-
-from hand_tracer import trace
-from trace_samples import SEED_CODE, all_samples, chain
-
 import viz
+from tests.helpers.hand_tracer import trace
+from tests.helpers.trace_samples import SEED_CODE, all_samples, chain
 from viz.bundle import script
 from viz.numbers import brief, short
 

@@ -4,19 +4,14 @@ import copy
 import itertools
 import math
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
-
-from trace_samples import all_samples, chain
 
 import minigrad as mg
 import viz
 from minigrad.trace.replay import cut_sums, state_at
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples, chain
 from viz.jacobian import jacobian_trace
 from viz.numbers import short
 

@@ -7,20 +7,15 @@ and that predict mode hides what it asks for.
 
 import math
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))
-
-from lesson_traces import NOTEBOOKS, collect
 
 import minigrad as mg
 import viz
 from minigrad.trace import check_laws, state_at
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
+from tests.helpers.lesson_traces import NOTEBOOKS, collect
 from viz.jacobian import jacobian_trace
 from viz.numbers import short
 from viz.scale import too_large
@@ -224,7 +219,7 @@ def hold(trace, visit, path):
     assert set(certain) <= {entry["step"] for entry in asked["log"]}, f"{trace['title']}: every number that is computed is asked for"
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_view_of_every_lesson_says_what_the_trace_says(notebook, visit, tmp_path):
     for trace in collect(notebook)["shown"]:

@@ -1,17 +1,11 @@
 """Python's pictures and the viewer say the same: the table of texts, the sentences, the names of passes."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "viz"))  # the samples, which need no browser, are with the viewer's other tests
-
-from trace_samples import all_samples
 
 import minigrad as mg
 from minigrad.autograd.checkpoint import checkpoint
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples
 from viz.bundle import script
 from viz.jacobian import jacobian_trace
 from viz.speech import names_of, pass_text, sentence

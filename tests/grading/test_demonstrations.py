@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from small_class import hand_in
 
 from lessons.grading import run, supervisor
 from lessons.grading.demonstrations import demonstrations, to_leave_out
@@ -11,6 +10,7 @@ from lessons.grading.handins import code_cells
 from lessons.grading.journal import last_hand_ins
 from lessons.grading.sheet import load_sheet
 from lessons.grading.worker import names_in
+from tests.helpers.small_class import hand_in
 
 SETUP = "import math\nimport numpy as np\nimport minigrad as mg"
 ANSWER = "def answer(x):\n    return math.sin(x)"

@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-from small_class import MAX, hand_in, notebook, write_sheet
 
 from lessons.grading import confine, doctor, redact, run, supervisor
 from minigrad.cli import main
+from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.whole
 LOCKED = {"landlock", "seccomp"} <= set(confine.probe()["obtained"])
 needs_lock = pytest.mark.skipif(not LOCKED, reason="Landlock and seccomp are needed: see `minigrad grade doctor`")
 

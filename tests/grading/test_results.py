@@ -10,12 +10,12 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
-from small_class import notebook, write_sheet
 
 from lessons.grading import confine, run
 from lessons.grading.results import gradescope, lms, report, similarity, site, tables
 from lessons.grading.sheet import load_sheet
 from minigrad.cli import main
+from tests.helpers.small_class import notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
 CLASS = {

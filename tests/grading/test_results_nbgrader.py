@@ -19,7 +19,7 @@ from lessons.grading.results import gradebook
 from lessons.grading.sheet import load_sheet
 
 api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed: pip install nbgrader")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore")]
 
 LESSON = Path(__file__).parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"
 NAME = LESSON.stem

@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-from small_class import MAX, SHEET, F, G, hand_in, notebook, write_sheet
 
 from lessons.grading import confine, redact, run
 from lessons.grading.exercise import SheetError
 from lessons.grading.journal import last_hand_ins, read
 from minigrad.cli import main
+from tests.helpers.small_class import MAX, SHEET, F, G, hand_in, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
 OPTIONS = run.Options(least=LEAST, jobs=2)
@@ -128,7 +128,7 @@ def test_every_pool_gives_the_same(course):
     assert graded_with(course, options=run.Options(least=LEAST, jobs=1, wrap=False)) == first
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_the_same(course):
     distributed = pytest.importorskip("distributed", reason="pip install distributed, to try a real cluster of dask's")

@@ -4,7 +4,6 @@ import functools
 import linecache
 
 import pytest
-from small_class import hand_in, notebook, write_sheet
 
 from lessons.grading import confine, run
 from lessons.grading.calls import Caller, StudentProblem
@@ -14,6 +13,7 @@ from lessons.grading.judge import judge
 from lessons.grading.local import run_cases
 from lessons.grading.sheet import load_sheet
 from lessons.grading.stubs import Unwritten, attempt, has_stub, is_stub, unwritten, without_gaps
+from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
 YET = "`g` returns nothing yet: put your code in the place of `...`."

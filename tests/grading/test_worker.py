@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
 
 from lessons.grading import confine, redact, supervisor
 from lessons.grading.exercise import Case, exercise
 from lessons.grading.judge import judge
+from tests.helpers.student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
 
 FOUND = confine.probe()
 LOCKED = {"landlock", "seccomp"} <= set(FOUND["obtained"])

@@ -5,12 +5,12 @@ import os
 import zipfile
 
 import pytest
-from small_class import hand_in, notebook, write_sheet
 
 from lessons.grading import confine, run
 from minigrad.cli import main
+from tests.helpers.small_class import hand_in, notebook, write_sheet
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.whole
 TRUST = [] if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else ["--trust-students"]
 
 

@@ -3,17 +3,12 @@
 With declared shapes every function works as it is (`mg.f(node)`). With undeclared ones `mg.graph.f(node)` waits for the run.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import graph
-
-sys.path.append(str(Path(__file__).parents[1] / "autograd"))
-from test_every_function import CALLS
+from tests.autograd.test_every_function import CALLS
 
 SEVERAL = {"where-indices", "nonzero"}
 

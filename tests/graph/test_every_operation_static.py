@@ -1,22 +1,17 @@
 """Every operation of the registry in a static graph: values, gradients, forward mode and second derivatives are those of the eager engine.
 
-One table (tests/cases.py) serves eager and static. Each case runs twice: with all shapes declared, so that the graph is static, and with
-none declared, so that whatever needs a shape has to wait for it.
+One table (helpers/op_cases.py) serves eager and static. Each case runs twice: with all shapes declared, so
+that the graph is static, and with none declared, so that whatever needs a shape has to wait for it.
 """
-
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import CASES, Case
 
 import minigrad as mg
 from minigrad import graph
 from minigrad.primitive import registry
-
-sys.path.append(str(Path(__file__).parents[1] / "ops"))
-import checking  # the eager engine's own checks stand beside its tests
+from tests.helpers import case_checks as checking  # the eager engine's own checks stand beside its tests
+from tests.helpers.op_cases import CASES, Case
 
 INSIDE_A_VMAP = {"batch_enter", "batch_leave", "batch_share", "batch_total"}
 """They have a meaning only while a vmap runs."""

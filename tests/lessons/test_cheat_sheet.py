@@ -72,7 +72,7 @@ def test_no_line_is_too_long_to_print():
     assert [line for line in SHEET.splitlines() if len(line) > 140] == []
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
     """Those that open a server or build the whole site are taken at the door: their arguments must be understood."""

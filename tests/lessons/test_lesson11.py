@@ -16,7 +16,7 @@ def test_every_exercise_is_asked_in_the_lesson():
     assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with():
     report = examine(load_sheet(LESSON))
     assert report.ok, str(report)

@@ -128,7 +128,7 @@ def engine(request) -> dict:
 
 @pytest.mark.parametrize("answers", [{}, OTHER], ids=["the solutions", "another student"])
 def test_what_a_student_keeps_from_lesson_3_on_trains_the_network_of_lesson_11(answers, tmp_path, monkeypatch, capsys):
-    from test_workshop import run_lesson
+    from tests.lessons.test_workshop import run_lesson
 
     plt = pytest.importorskip("matplotlib.pyplot", reason='pip install -e ".[viz]"')
     plt.switch_backend("agg")
@@ -241,7 +241,7 @@ def test_what_is_no_function_gets_no_points(answers):
     assert "check itself failed" not in str(feedback)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_hand_in_is_graded_with_the_engine_in_it_and_not_without(tmp_path):
     sheet = notebook("11")
     next(c for c in sheet["cells"] if c["id"] == "budget")["source"] = [SMALL]

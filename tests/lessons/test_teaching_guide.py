@@ -147,7 +147,7 @@ def test_each_lesson_has_its_part_with_a_picture():
 # -------------------------------------------------------------------------------------------------------------- the commands
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

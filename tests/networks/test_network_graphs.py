@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from test_grad_operation import FUNCTIONS, Net, tensor
 
 import minigrad as mg
 from minigrad import nn
 from minigrad.errors import AutogradError, NonScalarError, ShapeError
 from minigrad.networks import backward_network, backward_trace, bprop_getters, jvp_network, jvp_trace, ops
 from minigrad.trace import check_laws, state_at, to_json, validate
+from tests.networks.test_grad_operation import FUNCTIONS, Net, tensor
 
 SIN_COS = [  # id, role, operation, operands, value at 0.5, dangling
     ("x", "original", None, (), 0.5, False),

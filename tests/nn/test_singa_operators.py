@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from torch_pairs import normal
 
 import minigrad as mg
 from minigrad import autograd, opt, tensor
 from minigrad.autograd.operators import NAMES
 from minigrad.tensor import Tensor
+from tests.helpers.torch_pairs import normal
 
 A, B = normal(3, 4), normal(3, 4, seed=1)
 P = abs(A) % 0.9 + 0.05
@@ -366,7 +366,7 @@ def test_the_operations_only_network(torch, training) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.slow
+@pytest.mark.whole
 def test_the_convolutional_network(torch, training) -> None:
     """The documentation's layers and calls, with images of the size of its own; ten steps follow PyTorch's."""
     mg.manual_seed(0)

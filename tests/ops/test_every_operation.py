@@ -3,13 +3,13 @@
 import inspect
 import math
 
-import checking
 import numpy as np
 import pytest
-from cases import CASES, Case, sample
 
 import minigrad as mg
 from minigrad.primitive import registry
+from tests.helpers import case_checks as checking
+from tests.helpers.op_cases import CASES, Case, sample
 
 DECLARED = {name: o for name, o in registry.items() if o.forward.__module__.startswith("minigrad.") and o.inputs}
 """All but random draws, which have no operands (tests/ops/test_chance.py)."""

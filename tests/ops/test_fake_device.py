@@ -3,15 +3,15 @@
 import ast
 import pathlib
 
-import checking
 import numpy as np
 import pytest
-from cases import CASES, Case
-from fake_device import LINALG, METHODS, NAMES, FakeArray, fake, synchronised
 
 import minigrad as mg
 from minigrad import backend
 from minigrad.primitive import registry
+from tests.helpers import case_checks as checking
+from tests.helpers.fake_device import LINALG, METHODS, NAMES, FakeArray, fake, synchronised
+from tests.helpers.op_cases import CASES, Case
 
 PACKAGE = pathlib.Path(mg.__file__).parent
 

@@ -5,7 +5,6 @@ import operator
 
 import numpy as np
 import pytest
-import torch
 
 import minigrad as mg
 from minigrad import backend
@@ -49,8 +48,9 @@ def test_a_row_meets_several_rows_of_a_large_table_at_once():
     ]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("shape", TABLES, ids=str)
-def test_gradients_of_a_bias_are_pytorchs(shape):
+def test_gradients_of_a_bias_are_pytorchs(torch, shape):
     x, b, g = (RANDOM.normal(size=s) for s in (shape, shape[-1:], shape))
     results = []
     for engine in (mg, torch):
@@ -62,9 +62,10 @@ def test_gradients_of_a_bias_are_pytorchs(shape):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(3000, 5), (64, 25), (2003, 3), (7, 4)], ids=str)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_linear_layer_with_a_small_weight_is_pytorchs(shape, compiled):
+def test_a_linear_layer_with_a_small_weight_is_pytorchs(torch, shape, compiled):
     x, w, b = (RANDOM.normal(size=s) for s in (shape, (9, shape[1]), (9,)))
     results = []
     for engine in (mg, torch):
@@ -104,9 +105,10 @@ def test_which_matrices_are_copied_before_a_product():
     assert not is_turned((64, 0), (0, 5), column) or (np.zeros((64, 0)) @ np.zeros((0, 5)) == 0).all()
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("size", [255, 256, 1000, ZEROS, ZEROS + 1, 65_537, 3 * ZEROS])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_relu_of_any_size_is_pytorchs(size, dtype):
+def test_relu_of_any_size_is_pytorchs(torch, size, dtype):
     x = RANDOM.normal(size=size).astype(dtype)
     x[:5] = np.nan, np.inf, -np.inf, 0, -1
     found = mg.relu(mg.tensor(x)).numpy()

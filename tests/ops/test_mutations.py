@@ -1,10 +1,10 @@
 """Do the checks notice a wrong derivative? Every rule of every operation is broken, one at a time, and the checks must fail each time."""
 
-import checking
 import pytest
-from cases import CASES
 
 from minigrad.primitive import Rule, registry
+from tests.helpers import case_checks as checking
+from tests.helpers.op_cases import CASES
 
 OPERATIONS = [name for name in dict.fromkeys(c.primitive for c in CASES) if registry[name].kind != "constant"]
 

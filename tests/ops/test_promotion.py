@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from oracle import dtype_name
 
 import minigrad as mg
+from tests.helpers.torch_comparison import dtype_name
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 NUMBERS = [True, 2, 1.5, 1 + 2j]

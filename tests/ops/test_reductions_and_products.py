@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from oracle import both, compare, equal
 
 import minigrad as mg
+from tests.helpers.torch_comparison import both, compare, equal
 
 RNG = np.random.default_rng(11)
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, Case
 
 import minigrad as mg
 from minigrad.ops import network, windows
 from minigrad.primitive import registry
 from minigrad.program import trace
+from tests.helpers.op_cases import CASES, Case
 
 FILLING = [c for c in CASES if registry[c.primitive].fills]
 

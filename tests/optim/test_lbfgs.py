@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fake_device import FakeArray, fake
 
 import minigrad as mg
 from minigrad import backend, optim
 from minigrad.optim.lbfgs import Point, strong_wolfe
+from tests.helpers.fake_device import FakeArray, fake
 
 SEARCHES = pytest.mark.parametrize("search", [None, "strong_wolfe"])
 

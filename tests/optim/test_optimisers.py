@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from fake_device import FakeArray, fake, synchronised, uploaded
 
 import minigrad as mg
 from minigrad import backend, optim
+from tests.helpers.fake_device import FakeArray, fake, synchronised, uploaded
 
 OPTIMISERS = [
     ("SGD", {"lr": 0.1}),

@@ -5,9 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, Case
-from fake_cuda import Graph, Stream, cuda, log
-from fake_device import FakeArray, Tape, synchronised, uploaded
 
 import minigrad as mg
 from minigrad import nn, optim
@@ -16,6 +13,9 @@ from minigrad.nn import functional as F
 from minigrad.primitive import registry
 from minigrad.program import EagerWarning, trace
 from minigrad.program.capture import AT_MOST, CapturedProgram, CaptureError
+from tests.helpers.fake_cuda import Graph, Stream, cuda, log
+from tests.helpers.fake_device import FakeArray, Tape, synchronised, uploaded
+from tests.helpers.op_cases import CASES, Case
 
 __all__ = ["cuda"]
 RNG = np.random.default_rng(0)

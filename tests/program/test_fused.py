@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_cuda import HOST, NAMES_IN_C, ElementwiseKernel, compiled, cuda, host_source, needs_compiler
-from test_capture import OPTIMISERS, X, bits, network, there
 
 import minigrad as mg
 from minigrad import backend, optim
@@ -26,6 +24,8 @@ from minigrad.program import trace
 from minigrad.program.capture import CapturedProgram
 from minigrad.program.fused import ARGUMENTS, FUNCTIONS, HELPERS, LOGIC, LONGEST, QUESTIONS, Fused, expression, groups, kernels
 from minigrad.program.instructions import Instruction, Literal, Program, Type
+from tests.helpers.fake_cuda import HOST, NAMES_IN_C, ElementwiseKernel, compiled, cuda, host_source, needs_compiler
+from tests.program.test_capture import OPTIMISERS, X, bits, network, there
 
 __all__ = ["cuda"]
 RNG = np.random.default_rng(0)

@@ -12,7 +12,6 @@ import weakref
 
 import numpy as np
 import pytest
-from work import work
 
 import minigrad as mg
 from minigrad import observe, primitive
@@ -21,6 +20,7 @@ from minigrad.trace import check_laws, first_divergence, state_at, table, valida
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
 from minigrad.watch.recorder import Recorder
+from tests.helpers.work_count import work
 
 
 def traced(f, *args, **options):
@@ -544,7 +544,7 @@ def test_values_from_outside_go_by_the_variable_that_the_function_knows_them_by(
 # --------------------------------------------------------------------------------------------------------------- large graphs
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_work_is_linear_in_the_number_of_operations():
     traces = {}
 
@@ -568,7 +568,7 @@ def test_work_is_linear_in_the_number_of_operations():
     assert large < 12 * small, "ten times the operations should be ten times the work"
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_function_of_thousands_of_lines_is_traced_with_linear_work():
     def function(lines):
         text = "def f(x):\n    v0 = x\n" + "".join(f"    v{i} = v{i - 1} * x\n" for i in range(1, lines)) + f"    return v{lines - 1}\n"

@@ -12,10 +12,10 @@ import pytest
 import minigrad as mg
 from minigrad.serialization import RUN, encode, read
 from minigrad.training import CheckpointError, epochs
-from tests.training import long_run
+from tests.helpers import resumable_training
 
 nn = mg.nn
-PROGRAM = Path(long_run.__file__)
+PROGRAM = Path(resumable_training.__file__)
 
 
 class Interruption(Exception):
@@ -24,14 +24,14 @@ class Interruption(Exception):
 
 def test_the_run_has_as_many_steps_as_it_says(tmp_path):
     steps = []
-    long_run.train(tmp_path / "run.npz", long_run.parts(), step=lambda: steps.append(1))
-    assert len(steps) == long_run.STEPS
+    resumable_training.train(tmp_path / "run.npz", resumable_training.parts(), step=lambda: steps.append(1))
+    assert len(steps) == resumable_training.STEPS
 
 
 def undisturbed(path, batches=None):
-    long_run.seed(1)
-    run = long_run.parts()
-    long_run.train(path, run, batches)
+    resumable_training.seed(1)
+    run = resumable_training.parts()
+    resumable_training.train(path, run, batches)
     return path.read_bytes(), run
 
 
@@ -46,10 +46,10 @@ def interrupted(path, batches, moments):
                 if left[0] < 0:
                     raise Interruption
 
-        long_run.seed(1 if attempt == 0 else 100 + attempt)
-        run = long_run.parts()
+        resumable_training.seed(1 if attempt == 0 else 100 + attempt)
+        run = resumable_training.parts()
         try:
-            long_run.train(path, run, batches, step)
+            resumable_training.train(path, run, batches, step)
         except Interruption:
             continue
         return path.read_bytes(), run
@@ -66,7 +66,7 @@ def same(run, other):
 @pytest.mark.parametrize("batches", [None, 1, 2, 4])
 def test_interrupted_once_at_every_step(tmp_path, batches):
     whole, run = undisturbed(tmp_path / "whole.npz", batches)
-    for moment in range(long_run.STEPS):
+    for moment in range(resumable_training.STEPS):
         again, other = interrupted(tmp_path / f"{moment}.npz", batches, [moment])
         assert again == whole, f"interrupted after {moment} steps"
         same(run, other)
@@ -280,7 +280,7 @@ def test_what_cannot_be_saved_is_known_before_the_first_epoch(tmp_path):
 
 
 def fresh(**changes):
-    run = {**long_run.parts(), **changes}
+    run = {**resumable_training.parts(), **changes}
     return {name: part for name, part in run.items() if part is not None}
 
 
@@ -291,17 +291,17 @@ def fresh(**changes):
         ({"more": {}}, "more is missing there"),
         ({"model": nn.Linear(3, 2)}, r"model is another one:\n(.*\n)*  weight: not there"),
         ({"model": nn.Sequential(nn.Linear(4, 8))}, r"0\.weight: shape \(8, 3\), float32 there; shape \(8, 4\), float32 here"),
-        ({"model": long_run.parts()["model"].double()}, r"0\.weight: shape \(8, 3\), float32 there; .* float64 here"),
-        ({"optimizer": long_run.parts("SGD")["optimizer"]}, "optimizer is a part of kind Adam there, and SGD here"),
+        ({"model": resumable_training.parts()["model"].double()}, r"0\.weight: shape \(8, 3\), float32 there; .* float64 here"),
+        ({"optimizer": resumable_training.parts("SGD")["optimizer"]}, "optimizer is a part of kind Adam there, and SGD here"),
         ({"optimizer": mg.optim.Adam(nn.Linear(3, 8).parameters())}, r"optimizer has groups .* \(2, 8\)"),
-        ({"loader": mg.data.DataLoader(long_run.data(), 5)}, "batch_size 4 there and 5 here"),
+        ({"loader": mg.data.DataLoader(resumable_training.data(), 5)}, "batch_size 4 there and 5 here"),
         ({"history": []}, "history is a part of kind dict there, and list here"),
     ],
 )
 def test_another_run_is_refused_and_nothing_is_changed(tmp_path, changes, words):
-    long_run.seed(1)
-    long_run.train(tmp_path / "run.npz", long_run.parts())
-    long_run.seed(2)
+    resumable_training.seed(1)
+    resumable_training.train(tmp_path / "run.npz", resumable_training.parts())
+    resumable_training.seed(2)
     run = fresh(**changes)
     before = encode(mg.training.parts.take(run), "", arrays := {})
     arrays = {name: array.copy() for name, array in arrays.items()}
@@ -336,8 +336,8 @@ def test_a_part_that_refuses_late_takes_everything_back(tmp_path):
 def test_an_interrupted_notebook_cell_is_run_again(tmp_path):
     """The same live objects, not new ones: what was done after the last saved point is undone."""
     whole, _ = undisturbed(tmp_path / "whole.npz", 3)
-    long_run.seed(1)
-    run, left = long_run.parts(), [9]
+    resumable_training.seed(1)
+    run, left = resumable_training.parts(), [9]
 
     def step():
         left[0] -= 1
@@ -345,6 +345,6 @@ def test_an_interrupted_notebook_cell_is_run_again(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        long_run.train(tmp_path / "run.npz", run, 3, step)
-    long_run.train(tmp_path / "run.npz", run, 3)
+        resumable_training.train(tmp_path / "run.npz", run, 3, step)
+    resumable_training.train(tmp_path / "run.npz", run, 3)
     assert (tmp_path / "run.npz").read_bytes() == whole

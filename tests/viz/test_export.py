@@ -9,17 +9,19 @@ import sys
 import time
 import warnings
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from hand_tracer import sin, trace
-from trace_samples import all_samples, chain
 
 import viz
 from minigrad.trace.text import table
+from tests.helpers.hand_tracer import sin, trace
+from tests.helpers.trace_samples import all_samples, chain
 from viz import export
 from viz.export import mathtext, states, suffix
 from viz.svg import palette
 
+ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
 image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
 
@@ -246,16 +248,14 @@ def test_an_export_that_fails_leaves_the_old_file(seed, tmp_path, monkeypatch):
     assert path.read_bytes() == old and os.listdir(tmp_path) == ["a.gif"]
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_control_c_in_a_process_leaves_nothing(tmp_path):
     program = (
-        "import sys; sys.path.insert(0, sys.argv[2])\n"
-        "import viz; from trace_samples import chain\n"
+        "import sys, viz; from tests.helpers.trace_samples import chain\n"
         "print('go', flush=True); viz.save(chain(60), sys.argv[1], size='hd', progress=True)"
     )
-    here = os.path.dirname(__file__)
     run = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "a.webp"), here], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", program, str(tmp_path / "a.webp")], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert run.stdout.readline() == b"go\n"
     deadline = time.monotonic() + 60
@@ -272,13 +272,11 @@ def test_control_c_in_a_process_leaves_nothing(tmp_path):
 def test_no_window_system_is_touched(tmp_path):
     """A user's backend and figures are left alone: no pyplot, whatever the backend."""
     program = (
-        "import os, sys; os.environ['MPLBACKEND'] = 'TkAgg'; sys.path.insert(0, sys.argv[2])\n"
-        "import viz; from trace_samples import all_samples\n"
+        "import os, sys; os.environ['MPLBACKEND'] = 'TkAgg'\n"
+        "import viz; from tests.helpers.trace_samples import all_samples\n"
         "viz.save(all_samples()['square'], sys.argv[1]); assert 'matplotlib.pyplot' not in sys.modules and 'tkinter' not in sys.modules"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "a.gif"), os.path.dirname(__file__)], capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.gif")], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 
 

@@ -1,10 +1,10 @@
 """The numbers on the wires of stills and films: the laws of their places, in columns and in lines."""
 
 import pytest
-from trace_samples import all_samples
 
 import minigrad as mg
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples
 from viz.labels import Box, labels_of
 from viz.layout import with_lines
 from viz.layout.lines import turn_of

@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from trace_samples import all_samples
 
 import minigrad as mg
 import viz
@@ -16,6 +15,7 @@ from minigrad.program import trace as record
 from minigrad.trace import table
 from minigrad.trace.text import WORDS
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples
 from viz import paint, scale, training
 from viz.bundle import STATIC
 from viz.export import frame, mathtext

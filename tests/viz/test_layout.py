@@ -5,12 +5,12 @@ import json
 import random
 
 import pytest
-from hand_tracer import trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trace_samples import all_samples, chain
-from work import work
 
+from tests.helpers.hand_tracer import trace
+from tests.helpers.trace_samples import all_samples, chain
+from tests.helpers.work_count import work
 from viz.layout import _choose, graphviz_, layout, pure, wasi, with_layout
 from viz.layout.measure import boxes
 from viz.numbers import brief

@@ -1,14 +1,14 @@
 """The laws hold for every Trace of every lesson, and every state of every Trace that a lesson shows can be drawn."""
 
 import pytest
-from lesson_traces import NOTEBOOKS, collect
 
 from minigrad.trace import check_laws, state_at, validate
+from tests.helpers.lesson_traces import NOTEBOOKS, collect
 from viz.grouping import grouped
 from viz.layout import with_layout
 from viz.reading import check
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.whole
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

@@ -6,12 +6,12 @@ import math
 
 import pytest
 from hypothesis import given, settings
-from test_layout import box, graphs
-from trace_samples import all_samples, chain
 
 import minigrad as mg
 import viz
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples, chain
+from tests.viz.test_layout import box, graphs
 from viz import export
 from viz.layout import layout, pure, with_layout, with_lines
 from viz.layout.lines import MOST_WIRES, in_lines, turn_of

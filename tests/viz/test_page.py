@@ -14,9 +14,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from trace_samples import HOSTILE, all_samples
 
 import viz
+from tests.helpers.trace_samples import HOSTILE, all_samples
+
+ROOT = Path(__file__).resolve().parents[2]
 from minigrad.watch import trace_function
 from viz import bundle, display
 from viz.bundle import compact, parts, script, stylesheet
@@ -24,6 +26,7 @@ from viz.layout import measure
 from viz.page import embed, plain_table, text_table
 from viz.reading import TraceError
 
+ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -301,16 +304,15 @@ class Hidden:
         if name.split(".")[0] in {"anywidget", "traitlets", "ipywidgets", "IPython", "graphviz", "matplotlib"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hidden())
-sys.path.insert(0, sys.argv[1])
 import viz
-from trace_samples import seed
+from tests.helpers.trace_samples import seed
 assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed()) and type(viz.show(seed())).__name__ == "Frame"
 try:
     viz.Stepper
 except ModuleNotFoundError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program, str(Path(__file__).parent)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert 'pip install "minigrad[viz]"' in done.stdout and "'anywidget'" in done.stdout
 

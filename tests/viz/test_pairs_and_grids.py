@@ -7,11 +7,11 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trace_samples import all_samples
 
 import minigrad as mg
 import viz
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples
 from viz.reading import TraceError
 from viz.sliders import pack
 

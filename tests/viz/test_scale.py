@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-from trace_samples import all_samples, chain
-from work import work
 
 import viz
+from tests.helpers.trace_samples import all_samples, chain
+from tests.helpers.work_count import work
 from viz import scale
 
 

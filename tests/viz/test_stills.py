@@ -5,12 +5,12 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from trace_samples import all_samples
 
 import minigrad as mg
 import viz
 from minigrad.trace import state_at
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import all_samples
 from viz.export import mathtext
 from viz.export.frame import Scene
 from viz.grouping import Tree, grouped

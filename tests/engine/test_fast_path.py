@@ -1,0 +1,413 @@
+"""The short way through an operation leaves what the long way leaves, and is not taken where it must not be.
+
+Whoever watches sends everything the long way, so each comparison runs the same call unwatched and watched.
+"""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import backend, observe
+from minigrad.autograd import forward_ad
+from minigrad.engine import direct, record
+from minigrad.errors import InPlaceError, ShapeError
+from minigrad.nodes import reached_from, youngest_first
+from minigrad.ops import elementwise as ew
+from minigrad.ops import linalg as la
+from minigrad.primitive import registry
+from tests.helpers.op_cases import CASES
+
+
+class Watcher:
+    def __init__(self):
+        self.seen = []
+
+    def begin(self, event):
+        self.seen.append((event.phase, getattr(event.primitive, "name", None)))
+
+    def end(self, event):
+        pass
+
+
+def both_ways(call):
+    """What `call` gives the short way and the long way; any long way of the first is an error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(direct, "apply", lambda prim, args, params: pytest.fail(f"{prim.name} went the long way"))
+        short = call()
+    with observe.watching(Watcher()):
+        long = call()
+    return short, long
+
+
+def same(a, b):
+    """Whether two payloads are alike to the last bit, scalar or array."""
+    return type(a) is type(b) and a.dtype is b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def assert_same_graph(short, long):
+    """The same result, and the same node with the same parents: all that a reverse pass, a picture or an in-place check looks at."""
+    assert same(short.array, long.array)
+    assert (short.window is None) == (long.window is None)
+    assert short.tangents is long.tangents is None
+    a, b = short.node, long.node
+    assert type(a) is type(b)
+    if a is None:
+        return
+    assert (a.primitive, a.params, a.plan, a.shape, a.dtype, a.unbroadcast) == (
+        b.primitive,
+        b.params,
+        b.plan,
+        b.shape,
+        b.dtype,
+        b.unbroadcast,
+    )
+    assert (a.hooks, a.retained, a.tangents) == (b.hooks, b.retained, b.tangents) == (None, None, None)
+    assert [type(p) for p in a.parents] == [type(p) for p in b.parents]
+    assert [(where, version.count, number) for where, version, number in a.versions] == [(w, v.count, n) for w, v, n in b.versions]
+    assert len(a.saved) == len(b.saved)
+    for kept, other in zip(a.saved, b.saved, strict=True):
+        assert same(kept, other) if hasattr(kept, "tobytes") else (type(kept), kept) == (type(other), other)
+
+
+def operands_of(arrays, wanted):
+    return [mg.tensor(a, requires_grad=w) for a, w in zip(arrays, wanted, strict=True)]
+
+
+PLAIN = [
+    case
+    for case in CASES
+    if case.route is None
+    and case.real
+    and len(case.domains) in (1, 2)
+    and not any(domain in ("bool", "int") for domain in case.domains)
+    and direct.is_direct(registry[case.primitive], len(case.domains))
+]
+
+
+def test_most_operations_have_a_short_way():
+    assert len({case.primitive for case in PLAIN}) > 90
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.id)
+def test_both_ways_leave_the_same_graph(case, dtype):
+    if case.fixed_dtype:
+        pytest.skip("its result's dtype is a parameter")
+    arrays = case.inputs(dtype)
+    for wanted in itertools.product((False, True), repeat=len(arrays)):
+        short, long = both_ways(lambda wanted=wanted: case.run(operands_of(arrays, wanted)))
+        assert_same_graph(short, long)
+
+
+SHAPES = [((), ()), ((4,), (4,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (3,)), ((), (2, 2)), ((1,), ()), ((3, 1, 2), (2, 1))]
+
+
+@pytest.mark.parametrize("operation", [ew.add, ew.mul, ew.div, ew.maximum], ids=lambda prim: prim.name)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True), (False, False)])
+def test_broadcasting_is_remembered_alike(operation, shapes, wanted):
+    rng = np.random.default_rng(1)
+    arrays = [rng.normal(size=shape).astype("float32") for shape in shapes]
+    graphs = both_ways(lambda: operation(*operands_of(arrays, wanted)))
+    assert_same_graph(*graphs)
+
+
+@pytest.mark.parametrize("number", [2, -0.5, float("nan"), float("inf")])
+@pytest.mark.parametrize("way", [lambda x, n: x * n, lambda x, n: n * x, lambda x, n: n - x, lambda x, n: x / n, lambda x, n: n / x])
+@pytest.mark.parametrize("value", [np.float32(1.5), np.float64(-3.0), np.array([1.0, 2.0], "float32")], ids=["float32", "float64", "array"])
+def test_numbers_beside_a_tensor(way, value, number):
+    assert_same_graph(*both_ways(lambda: way(mg.tensor(value, requires_grad=True), number)))
+
+
+def test_a_number_with_memory_of_its_own():
+    def call():
+        x = mg.tensor(2.0, requires_grad=True)
+        x.detach()  # from now on both look into one array without axes
+        return ew.clone(x) * 3.0
+
+    assert_same_graph(*both_ways(call))
+    assert type(ew.clone(mg.from_numpy(np.array(2.0))).array) is np.float64
+
+
+def test_windows_and_other_layouts():
+    whole = np.arange(12.0).reshape(3, 4)
+    for look in (lambda x: x.T, lambda x: x[1:, ::2], lambda x: x[2], lambda x: x[1, 1]):
+        short, long = both_ways(lambda look=look: ew.mul(ew.exp(look(mg.tensor(whole, requires_grad=True) * 1.0)), 2.0))
+        assert_same_graph(short, long)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3, 4))], ids=str)
+def test_products_and_their_gradients(shapes):
+    rng = np.random.default_rng(2)
+    arrays = [rng.normal(size=shape) for shape in shapes]
+
+    def call():
+        a, b = operands_of(arrays, (True, True))
+        y = a @ b
+        (y * y).sum().backward()
+        return y, a.grad, b.grad
+
+    short, long = both_ways(call)
+    for found, expected in zip(short, long, strict=True):
+        assert same(found.array, expected.array)
+
+
+# ------------------------------------------------------------------------------------------------------------- the long way
+
+
+def long_ways(monkeypatch, call):
+    """Which operations of `call` go the long way."""
+    found = []
+
+    def counted(prim, args, params):
+        found.append(prim.name)
+        return record.apply(prim, args, params)
+
+    monkeypatch.setattr(direct, "apply", counted)
+    call()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda x: ew.add(x, np.ones(2, "float32")), ["add"]),
+        (lambda x: ew.add(x, np.float32(1)), ["add"]),
+        (lambda x: ew.add(x, mg.ones(2, dtype=mg.float64)), ["add"]),
+        (lambda x: ew.add(x, mg.tensor([1, 2])), ["add"]),
+        (lambda x: ew.add(x, True), ["add"]),
+        (lambda x: ew.add(x, 1j), ["add"]),
+        (lambda x: ew.mul(mg.tensor([1, 2]), 2), ["mul"]),
+        (lambda x: ew.mul(2.0, mg.ones(2, dtype=mg.float16)), ["mul"]),
+        (lambda x: ew.mul(mg.tensor([1, 2]), mg.tensor([1, 2])), ["mul"]),
+        (lambda x: ew.exp(mg.tensor([1, 2])), ["exp"]),
+        (lambda x: ew.exp(mg.ones(2, dtype=mg.float16)), ["exp"]),
+        (lambda x: ew.exp(np.array([1, 2])), ["exp"]),
+        (lambda x: ew.exp(x), []),
+        (lambda x: ew.add(x, 1), []),
+    ],
+)
+def test_what_is_not_plain_goes_the_long_way(monkeypatch, call, names):
+    assert long_ways(monkeypatch, lambda: call(mg.tensor([1.0, 2.0], requires_grad=True)))[:1] == names
+
+
+def test_an_array_beside_a_tensor_is_copied():
+    x, c = mg.tensor([1.0, 2.0], requires_grad=True), np.array([3.0, 4.0], "float32")
+    y = ew.mul(x, c)
+    c[:] = 0
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+
+
+def test_a_window_that_became_dual_is_seen_as_dual():
+    """The tangent comes with the new history, which is looked up first."""
+    for operation in (ew.exp, lambda window: ew.mul(window, 1.0), lambda window: ew.mul(1.0, window)):
+        with forward_ad.dual_level():
+            base = mg.tensor([1.0, 2.0], dtype=mg.float64)
+            window = base[0:1]
+            base *= forward_ad.make_dual(mg.tensor([2.0, 3.0], dtype=mg.float64), mg.tensor([1.0, 1.0], dtype=mg.float64))
+            assert forward_ad.unpack_dual(operation(window)).tangent is not None
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_the_wrong_number_of_operands_is_named(count):
+    for prim in (ew.sin, ew.add, ew.where):
+        if count != len(prim.inputs):
+            with pytest.raises(TypeError, match=f"the operation is {prim.name}.*got {count} operand"):
+                prim(*[mg.ones(2)] * count)
+    with pytest.raises(TypeError, match=r"the operation is sin.*speed is unknown"):
+        ew.sin(mg.ones(2), speed=2)
+
+
+def test_errors_have_the_long_ways_words():
+    x = mg.ones(2, 3)
+    with pytest.raises(ShapeError, match="sizes must be equal or 1, but 3 and 4 meet"):
+        x + mg.ones(4)
+    with pytest.raises(ShapeError, match="inner sizes 3 and 4 differ"):
+        x @ mg.ones(4, 2)
+    with pytest.raises(ShapeError, match="at least one dimension"):
+        x @ mg.tensor(2.0)
+    with pytest.raises(ShapeError, match=r"Use \* for numbers"):
+        x @ 2.0
+    with pytest.raises(ShapeError, match=r"Use \* for numbers"):
+        2.0 @ x
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + "1"
+
+
+def test_nothing_is_recorded_under_no_grad():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    with mg.no_grad():
+        assert (ew.exp(x).node, (x * 2).node, (2 * x).node, (x @ x).node) == (None,) * 4
+
+
+# ------------------------------------------------------------------------------------------------------------------- in place
+
+UPDATES = {
+    "+=": lambda x, y: x.__iadd__(y),
+    "-=": lambda x, y: x.__isub__(y),
+    "*=": lambda x, y: x.__imul__(y),
+    "/=": lambda x, y: x.__itruediv__(y),
+}
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "other",
+    [np.array([[1.0, 0.0, -2.0]]), np.array(3.0), 2, 0.1, float("inf"), np.zeros((2, 3))],
+    ids=["row", "0-d", "2", "0.1", "inf", "zeros"],
+)
+def test_a_parameter_is_updated_alike(update, dtype, other):
+    start = np.array([[1.0, -1.0, 0.0], [3.0, 0.3, np.nan]], dtype)
+
+    def call():
+        x = mg.tensor(start, requires_grad=True)
+        y = mg.tensor(other.astype(dtype)) if isinstance(other, np.ndarray) else other
+        memory = x.array
+        with mg.no_grad():
+            assert update(x, y) is x
+        assert x.array is memory and x.is_leaf and x.requires_grad
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if np.ndim(other) == 0 else "error")  # inf · 0 makes NumPy's bare product warn, as in `x * y`
+        short = call()
+        with observe.watching(Watcher()):
+            long = call()
+    assert same(short.array, long.array)
+    assert short._version == long._version == 1
+
+
+def test_a_watched_update_is_seen():
+    x = mg.ones(3)
+    with observe.watching(Watcher()) as watcher:
+        x -= 0.5
+    assert watcher.seen == [("forward", "sub"), ("assign", None)]
+    assert x.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_overlapping_memory_is_read_before_it_is_written():
+    def call():
+        x = mg.arange(0.0, 6.0)
+        part = x[1:]  # the target is a whole tensor, the other operand a window into it
+        x -= mg.cat([part, part[-1:]])
+        x *= x
+        return x
+
+    short = call()
+    with observe.watching(Watcher()):
+        assert same(short.array, call().array)
+
+
+def test_an_update_is_counted_where_the_old_values_were_kept():
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = (w * w).sum()
+    with mg.no_grad():
+        w -= 0.1
+    with pytest.raises(InPlaceError, match="at version 0, but it was modified in place since and is at version 1"):
+        y.backward()
+
+
+def test_updates_that_must_be_refused_or_recorded():
+    w, plain = mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([1.0, 2.0])
+    with pytest.raises(InPlaceError, match="a leaf tensor that requires grad is modified in place"):
+        w -= 0.1
+    y = w * 1.0
+    y *= 3.0  # recorded
+    y.sum().backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+    plain += w * 2.0
+    assert plain.requires_grad
+    with pytest.raises(InPlaceError, match="share one memory location"):
+        expanded = mg.ones(1).expand(3)
+        expanded += 1.0
+    with pytest.raises(InPlaceError, match="share one memory location"):
+        shared = mg.from_numpy(np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)))  # which may be written to
+        shared += 1.0
+    with pytest.raises(InPlaceError, match="may only be read"):
+        frozen = np.ones(3)
+        frozen.flags.writeable = False
+        locked = mg.from_numpy(frozen)
+        locked += 1.0
+    with pytest.raises(InPlaceError, match="cannot be written into a tensor of dtype float32"):
+        plain = mg.ones(2)
+        plain += mg.tensor([1j, 2.0])
+    y = w * 1.0
+    with mg.no_grad():
+        part = y[0:1]
+    with pytest.raises(InPlaceError, match="made under no_grad"):
+        part += 1.0
+    grown = mg.ones(3)
+    with pytest.raises(ShapeError, match="does not fit the target of shape"):
+        grown += mg.ones(2, 3)
+    assert grown.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_window_is_updated_with_its_base():
+    x = mg.zeros(4)
+    part = x[1:3]
+    part += 2.0
+    assert (x.tolist(), x._version, part._version) == ([0.0, 2.0, 2.0, 0.0], 1, 1)
+
+
+# ------------------------------------------------------------------------------------------------------- what the reverse pass uses
+
+
+def test_youngest_first_is_a_topological_order_of_all_that_is_reached():
+    rng = np.random.default_rng(3)
+    values = [mg.tensor(float(i), requires_grad=True) for i in range(3)]
+    for _ in range(60):
+        a, b = (values[i] for i in rng.integers(0, len(values), 2))
+        values.append(a * b + 1.0)
+    roots = [values[-1].node, values[-5].node, values[-1].node]
+    order, reached = youngest_first(roots)
+    assert set(order) == reached == reached_from(roots)
+    assert len(order) == len(reached)
+    place = {node: i for i, node in enumerate(order)}
+    assert all(place[parent] > place[node] for node in order for parent in node.parents if parent is not None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    ("shape", "wider"),
+    [
+        ((), ()),
+        ((), (3,)),
+        ((), (0,)),
+        ((1,), (4,)),
+        ((3,), (2, 3)),
+        ((2, 1, 3), (5, 2, 4, 3)),
+        ((1, 1), (0, 2)),
+        ((0,), (2, 0)),
+        ((2, 3), (2, 3)),
+    ],
+)
+def test_a_stretched_array_is_numpys(shape, wider, dtype):
+    array = np.asarray(np.random.default_rng(4).normal(size=shape) * 5).astype(dtype)
+    window, expected = backend.stretched(np, array, wider), np.broadcast_to(array, wider)
+    assert same(window, expected)
+    assert window.strides == expected.strides or 1 in wider or 0 in wider
+    assert not window.flags.writeable
+    assert window.size == 0 or np.shares_memory(window, array)
+    assert array.flags.writeable
+
+
+@pytest.mark.parametrize(("shape", "wider"), [((2,), (3,)), ((2, 3), (3,)), ((2,), ()), ((3,), (3, 2))])
+def test_what_does_not_broadcast_is_not_stretched(shape, wider):
+    with pytest.raises(ValueError, match=r"broadcast|more dimensions"):
+        backend.stretched(np, np.ones(shape), wider)
+
+
+def test_a_stretched_window_of_another_layout():
+    array = np.arange(6.0).reshape(2, 3).T
+    assert same(backend.stretched(np, array, (4, 3, 2)), np.broadcast_to(array, (4, 3, 2)))
+
+
+def test_the_products_primitive_refuses_numbers_without_axes():
+    for a, b in ((mg.ones(2), mg.tensor(2.0)), (mg.tensor(2.0), mg.ones(2)), (mg.ones(2, 2), mg.tensor(2.0))):
+        with pytest.raises(ValueError, match="matmul"):
+            la.matmul(a, b)

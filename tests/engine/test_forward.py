@@ -1,0 +1,305 @@
+"""Forward mode: real dual numbers on nested levels that never confuse one derivative's infinitesimal with another's."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.autograd import forward_ad as fwad
+from minigrad.errors import AutogradError
+from minigrad.func import grad, jvp
+from tests.helpers.known_answers import Scenarios
+
+s = Scenarios()
+
+
+def fwad_of(m):
+    return m.autograd.forward_ad
+
+
+def jvp_of(m):
+    return m.func.jvp
+
+
+@s.gives([8.0, 12.0])
+def a_dual_number_carries_its_derivative(m):
+    f = fwad_of(m)
+    with f.dual_level():
+        x = f.make_dual(m.tensor(2.0), m.tensor(1.0))
+        primal, tangent = f.unpack_dual(x * x * x)
+    return primal, tangent
+
+
+@s.gives([None, None])
+def no_tangent_is_none(m):
+    f = fwad_of(m)
+    with f.dual_level():
+        x = f.make_dual(m.tensor(2.0), m.tensor(1.0))
+        unrelated = f.unpack_dual(m.tensor(3.0) * 2).tangent
+        cut = f.unpack_dual(x.detach() * 2).tangent
+    return unrelated, cut
+
+
+@s.gives([[0.0, 0.0], 0.0])
+def tangents_of_constant_functions_are_zero_in_func(m):
+    g = jvp_of(m)(lambda x: m.ones(2), (m.tensor(1.0),), (m.tensor(1.0),))[1]
+    h = jvp_of(m)(lambda x: x.floor(), (m.tensor(1.5),), (m.tensor(1.0),))[1]
+    return g, h
+
+
+@s.gives([[6.0, 2.0], [3.0, 3.0], [9.0, 5.0]])
+def tangents_of_broadcast_operands(m):
+    a, b = m.tensor([[1.0], [2.0]]), m.tensor([3.0, 1.0])
+    push = lambda ta, tb: jvp_of(m)(lambda a, b: (a * b).sum(0), (a, b), (ta, tb))[1]
+    return push(m.ones(2, 1), m.zeros(2)), push(m.zeros(2, 1), m.ones(2)), push(m.ones(2, 1), m.ones(2))
+
+
+@s.gives([1.0, 0.0])
+def the_classic_confusion(m):
+    """d/dx (x · d/dy (x + y)) is 1, not 2: the inner derivative must not see the outer infinitesimal."""
+    d = lambda f, x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
+    one = m.tensor(1.0)
+    first = d(lambda x: x * d(lambda y: x + y, one), one)
+    second = d(lambda x: d(lambda y: x * m.ones_like(y), one), one)
+    return first, second
+
+
+@s.gives([8.0, 8.0, 8.0, 8.0])
+def confusion_between_modes(m):
+    """d/dx (x · d/dy (x y²)) at y = 2: d/dx (4x²) = 8x, in all four pairings of the modes."""
+    d = lambda f, x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
+    g = lambda f, x: m.func.grad(f)(x)
+    one, two = m.tensor(1.0), m.tensor(2.0)
+    return [outer(lambda x, inner=inner: x * inner(lambda y: x * y * y, two), one) for outer in (d, g) for inner in (d, g)]
+
+
+@s.gives([6.0, 4.0])
+def a_closure_over_a_dual_of_the_outer_level(m):
+    """Both levels differentiate by the same variable, which enters once as the argument and once through the closure."""
+    d = lambda f, x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
+    one = m.tensor(1.0)
+    by_argument = d(lambda x: d(lambda y: y * y * y, x), one)  # 3x², so 6x
+    by_closure = d(lambda x: d(lambda y: x * y * y, x), one)  # 2x·x, so 4x
+    return by_argument, by_closure
+
+
+@s.gives([-0.0872758, -0.0872758, -0.0872758, -0.0872758])
+def forward_over_reverse_over_forward(m):
+    """The third derivative of sin at 1.4833 by four nestings of the modes."""
+    d = lambda f: lambda x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
+    g = lambda f: m.func.grad(f)
+    x = m.tensor(1.4834088, dtype=m.float64)
+    return [outer(middle(inner(m.sin)))(x) for outer, middle, inner in ((d, g, d), (g, d, g), (d, d, d), (g, g, g))]
+
+
+@s.gives([[2.0, 3.0], [4.0, 6.0]])
+def reverse_through_a_dual(m):
+    """Forward over reverse by hand: the gradient of a dual loss is dual."""
+    f = fwad_of(m)
+    x = m.tensor([1.0, 1.5], requires_grad=True)
+    with f.dual_level():
+        dual = f.make_dual(x, m.tensor([2.0, 3.0]))
+        (g,) = m.autograd.grad((dual * dual).sum(), x, create_graph=True)
+        primal, tangent = f.unpack_dual(g)
+    return primal.detach(), tangent.detach()
+
+
+@s.refuses(RuntimeError, "dual_level")
+def a_dual_needs_a_level(m):
+    fwad_of(m).make_dual(m.ones(2), m.ones(2))
+
+
+@s.refuses(ValueError, "(2,)", "(3,)", "make_dual")
+def a_tangent_of_another_shape(m):
+    with fwad_of(m).dual_level():
+        fwad_of(m).make_dual(m.ones(2), m.ones(3))
+
+
+@s.refuses(ValueError, "int64", "floating")
+def a_dual_integer(m):
+    with fwad_of(m).dual_level():
+        fwad_of(m).make_dual(m.tensor([1]), m.tensor([1]))
+
+
+@s.refuses(ValueError, "tangent", "int64", "floating")
+def an_integer_tangent(m):
+    with fwad_of(m).dual_level():
+        fwad_of(m).make_dual(m.ones(1), m.tensor([1]))
+
+
+@s.refuses(AutogradError, "tangent", "level")
+def a_tangent_with_a_tangent_of_the_same_level(m):
+    f = fwad_of(m)
+    with f.dual_level():
+        f.make_dual(m.ones(2), f.make_dual(m.ones(2), m.ones(2)))
+
+
+@s.gives([None, [1.0, 2.0], [3.0, 4.0]])
+def a_dual_outside_of_its_level(m):
+    f = fwad_of(m)
+    with f.dual_level():
+        x = f.make_dual(m.tensor([1.0, 2.0]), m.tensor([3.0, 4.0]))
+        y = f.unpack_dual(x).tangent
+    return f.unpack_dual(x).tangent, f.unpack_dual(x).primal, y
+
+
+@s.gives(["tensor([1.], tangent=tensor([2.]))", "tensor([1.])", "tensor([1.])"])
+def a_dual_shows_its_tangent(m):
+    f = fwad_of(m)
+    with f.dual_level():
+        x = f.make_dual(m.tensor([1.0]), m.tensor([2.0]))
+        inside, alone = repr(x), repr(f.unpack_dual(x).primal)
+    return inside, alone, repr(x)
+
+
+@s.gives([[3.0, 5.0], [3.0, 5.0]])
+def numpy_drops_the_tangent_without_a_word(m):
+    """As PyTorch: an array cannot carry one, and forward mode does not need to see what it is used for."""
+    f = fwad_of(m)
+    with f.dual_level():
+        x = f.make_dual(m.tensor([3.0, 5.0]), m.ones(2))
+        return x.numpy().tolist(), x.tolist()
+
+
+@s.gives([[0.0, 4.0, 4.0], [4.0, 4.0]])
+def in_place_operations_move_tangents(m):
+    """y = x·1; y[0] is overwritten, the rest multiplied in place: x₁ ↦ (0, 2x₁), seen through base and view alike."""
+
+    def f(x):
+        y = x * 1
+        v = y[1:]
+        y[0] = 5.0
+        y.mul_(2)
+        return y, v
+
+    return jvp_of(m)(f, (m.tensor([1.0, 2.0, 3.0]),), (m.tensor([7.0, 2.0, 2.0]),))[1]
+
+
+test_minigrad, test_pytorch = s.tests()
+
+
+# ------------------------------------------------------------------------------------------------- what PyTorch does not offer
+
+
+def test_levels_nest():
+    """PyTorch has one level; minigrad as many as there are `with` blocks."""
+    with fwad.dual_level() as outer:
+        x = fwad.make_dual(mg.tensor(2.0, dtype=mg.float64), mg.tensor(1.0, dtype=mg.float64))
+        with fwad.dual_level() as inner:
+            assert inner > outer
+            y = fwad.make_dual(x, mg.tensor(1.0, dtype=mg.float64))
+            z = y**3
+            first = fwad.unpack_dual(z).tangent
+        assert fwad.unpack_dual(first).tangent.item() == 12.0
+        assert fwad.unpack_dual(z, level=outer).tangent.item() == 12.0
+    assert fwad.unpack_dual(z).tangent is None  # as PyTorch: with no level open there are no tangents
+    with pytest.raises(mg.AutogradError, match="level"):
+        fwad.unpack_dual(z, level=outer)
+
+
+def test_tangents_of_a_closed_level_are_forgotten():
+    """A dual that outlives its level is a constant afterwards, also inside a new level, whose number is another."""
+    with fwad.dual_level():
+        x = fwad.make_dual(mg.tensor(2.0), mg.tensor(1.0))
+    with fwad.dual_level():
+        y = fwad.make_dual(mg.tensor(5.0), mg.tensor(1.0))
+        primal, tangent = fwad.unpack_dual(x * y)
+        assert (primal.item(), tangent.item()) == (10.0, 2.0)
+        assert fwad.unpack_dual(x * 3).tangent is None
+    z = x * 3
+    assert z.tangents is None
+
+
+def test_a_level_is_closed_after_an_exception():
+    with pytest.raises(KeyError), fwad.dual_level():
+        raise KeyError
+    with pytest.raises(mg.AutogradError, match="open a level first"):
+        fwad.make_dual(mg.ones(1), mg.ones(1))
+
+
+def test_a_level_that_is_not_open_is_refused():
+    with fwad.dual_level() as level:
+        pass
+    with fwad.dual_level(), pytest.raises(mg.AutogradError, match=f"level {level} is not open"):
+        fwad.make_dual(mg.ones(1), mg.ones(1), level=level)
+
+
+def test_levels_belong_to_a_thread():
+    seen = []
+    with fwad.dual_level():
+
+        def work():
+            try:
+                fwad.make_dual(mg.ones(1), mg.ones(1))
+            except mg.AutogradError:
+                seen.append("none open here")
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert seen == ["none open here"]
+
+
+def test_a_dual_shares_memory_and_its_version():
+    """Writing to the primal is noticed by what was computed from the dual."""
+    x = mg.ones(3)
+    with fwad.dual_level():
+        dual = fwad.make_dual(x, mg.ones(3))
+        assert dual.data_ptr() == x.data_ptr()
+        x.add_(1)
+        assert dual._version == x._version == 1
+        primal = fwad.unpack_dual(dual).primal
+        primal.add_(1)
+        assert x.tolist() == [3, 3, 3] and x._version == 2
+
+
+def test_the_jacobian_column_by_column_and_row_by_row():
+    """J·v from forward mode and uᵀ·J from reverse mode are the same numbers: ⟨u, J v⟩ = ⟨Jᵀ u, v⟩."""
+    r = np.random.default_rng(0)
+    w = mg.tensor(r.standard_normal((3, 4)))
+    f = lambda x: (w @ x).tanh() * (w @ x).sum()
+    x, v, u = (mg.tensor(r.standard_normal(n)) for n in (4, 4, 3))
+    _, pushed = jvp(f, (x,), (v,))
+    _, pull = mg.func.vjp(f, x)
+    assert math.isclose((u * pushed).sum().item(), (pull(u)[0] * v).sum().item(), rel_tol=1e-13)
+    step = 1e-6
+    numeric = (f(x + v * step) - f(x - v * step)) / (2 * step)
+    assert np.allclose(pushed.numpy(), numeric.numpy(), rtol=1e-8)
+
+
+def test_forward_mode_keeps_dtypes_and_shapes():
+    x = mg.tensor(np.ones((2, 3), np.float32))
+    value, tangent = jvp(lambda x: (x.sin() * 2.0).sum(1) / 3, (x,), (x,))
+    assert value.dtype == tangent.dtype == mg.float32 and value.shape == tangent.shape == (2,)
+    value, tangent = jvp(lambda x: x.T[:, :0], (x,), (x,))
+    assert tangent.shape == (3, 0)
+
+
+def test_ten_levels():
+    """The tenth derivative of e^(2x) at 0 is 2¹⁰."""
+    f = lambda x: (x * 2).exp()
+    for _ in range(10):
+        f = (lambda inner: lambda x: jvp(inner, (x,), (mg.ones_like(x),))[1])(f)
+    assert f(mg.tensor(0.0, dtype=mg.float64)).item() == 1024.0
+
+
+def test_gradients_of_tangents_reach_what_the_tangents_were_made_of():
+    """The tangent itself may require grad: d/dv of J·v is Jᵀ."""
+    x = mg.tensor([1.0, 2.0])
+    v = mg.tensor([3.0, 4.0], requires_grad=True)
+    _, pushed = jvp(lambda x: (x * x).sum(), (x,), (v,))
+    pushed.backward()
+    assert v.grad.tolist() == [2.0, 4.0]
+    w = mg.tensor(2.0, requires_grad=True)
+    _, pushed = jvp(lambda x: (x**2 * w).sum(), (x,), (mg.ones(2),))
+    assert mg.autograd.grad(pushed, w)[0].item() == 6.0
+
+
+def test_nested_grad_in_jvp_in_grad_with_a_shared_variable():
+    """The same x is the variable of all three: d/dx [ d/dx( d/dx x⁴ ) · x ] = d/dx (12x² · x) = 36x²."""
+    inner = lambda x: grad(lambda y: y**4)(x)
+    middle = lambda x: jvp(inner, (x,), (mg.ones_like(x),))[1]
+    outer = grad(lambda x: middle(x) * x)
+    assert outer(mg.tensor(2.0, dtype=mg.float64)).item() == 144.0

@@ -1,0 +1,190 @@
+"""Derivatives of derivatives: by create_graph, by nesting, with respect to inputs, parameters and cotangents."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from tests.helpers.known_answers import Scenarios
+
+s = Scenarios()
+
+SMOOTH = {
+    "sin": lambda x: x.sin(),
+    "cos": lambda x: x.cos(),
+    "tan": lambda x: x.tan(),
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.log(),
+    "sqrt": lambda x: x.sqrt(),
+    "rsqrt": lambda x: x.rsqrt(),
+    "reciprocal": lambda x: x.reciprocal(),
+    "tanh": lambda x: x.tanh(),
+    "sigmoid": lambda x: x.sigmoid(),
+    "cube": lambda x: x**3,
+    "power": lambda x: x**2.5,
+    "quotient": lambda x: (1 + x) / (2 + x * x),
+    "product": lambda x: x * x.sin() * x.exp(),
+    "asin": lambda x: x.asin(),
+    "atan": lambda x: x.atan(),
+    "sinh": lambda x: x.sinh(),
+    "asinh": lambda x: x.asinh(),
+    "log1p": lambda x: x.log1p(),
+    "expm1": lambda x: x.expm1(),
+    "erf": lambda x: x.erf(),
+}
+
+
+def three_derivatives(m, f):
+    x = m.tensor([0.3, 0.5, 0.7], dtype=m.float64, requires_grad=True)
+    y, found = f(x), []
+    for _ in range(3):
+        (y,) = m.autograd.grad(y.sum(), x, create_graph=True)
+        found.append(y.tolist())
+    return found
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_three_derivatives_against_differences(name):
+    """Each derivative is the slope of the one before it."""
+    step = 1e-5
+    f = SMOOTH[name]
+
+    def nth(n, at):
+        x = mg.tensor(at, requires_grad=True)
+        y = f(x)
+        for _ in range(n):
+            (y,) = mg.autograd.grad(y.sum(), x, create_graph=True)
+        return y.detach().numpy()
+
+    at = np.array([0.3, 0.5, 0.7])
+    for n in range(3):
+        slope = (nth(n, at + step) - nth(n, at - step)) / (2 * step)
+        assert np.allclose(nth(n + 1, at), slope, rtol=1e-5, atol=1e-6), f"derivative {n + 1}"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", SMOOTH)
+def test_three_derivatives_against_pytorch(name, torch):
+    assert np.allclose(three_derivatives(mg, SMOOTH[name]), three_derivatives(torch, SMOOTH[name]), rtol=1e-10, atol=1e-12)
+
+
+@s.gives([2.0, 4.0])
+def second_derivative_by_backward(m):
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+    (x**3 / 3).sum().backward(create_graph=True)
+    g = x.grad
+    x.grad = None
+    g.sum().backward()
+    return x.grad
+
+
+@s.gives([[0.5, 2.0], [3.0, 3.0]])
+def with_respect_to_the_cotangent(m):
+    """g = Jᵀ u is linear in u: its derivative by u is J, whatever u is."""
+    x = m.tensor([0.5, 2.0], requires_grad=True)
+    u = m.tensor([7.0, 9.0], requires_grad=True)
+    (g,) = m.autograd.grad(x * x / 2, x, u, create_graph=True)
+    by_u = m.autograd.grad(g.sum(), u, retain_graph=True)[0]
+    by_weighted = m.autograd.grad((g * 3 / x).sum(), u)[0]
+    return by_u, by_weighted
+
+
+@s.gives([[1.2, 1.6], [2.88, 5.12]])
+def a_gradient_penalty(m):
+    """loss = (‖∂f/∂x‖ - 1)² for f = w·x², differentiated by w and by x."""
+    x = m.tensor([0.5, 0.5], dtype=m.float64, requires_grad=True)
+    w = m.tensor([1.2, 1.6], dtype=m.float64, requires_grad=True)
+    (g,) = m.autograd.grad((w * x * x).sum(), x, create_graph=True)
+    penalty = ((g * g).sum().sqrt() - 1) ** 2
+    penalty.backward()  # g = 2wx = w here, ‖g‖ = 2, so the penalty's slope along g is 2 (2 - 1) g / 2 = g
+    return w.grad, x.grad
+
+
+@s.gives([6.0, 0.0, None])
+def a_linear_function_has_a_zero_second_derivative(m):
+    x = m.tensor(1.0, requires_grad=True)
+    w = m.tensor(3.0, requires_grad=True)
+    (g,) = m.autograd.grad(x * w * 2, x, create_graph=True)
+    second = m.autograd.grad(g, [x], allow_unused=True, retain_graph=True)[0]
+    return g.detach(), m.autograd.grad(g, [x], materialize_grads=True)[0], second
+
+
+@s.gives([[2.0, 3.5], [3.5, 5.0]])
+def a_hessian_row_by_row(m):
+    a = m.tensor([[2.0, 3.0], [4.0, 5.0]])
+    x = m.tensor([1.0, 1.0], requires_grad=True)
+    (g,) = m.autograd.grad(0.5 * x @ (a @ x), x, create_graph=True)
+    rows = [m.autograd.grad(g[i], x, retain_graph=True)[0] for i in range(2)]
+    return m.stack(rows)  # (A + Aᵀ) / 2
+
+
+@s.gives([48.0, 32.0])
+def create_graph_without_retaining(m):
+    """create_graph keeps the graph by default; the derivative of the derivative still finds what it needs."""
+    x = m.tensor(2.0, requires_grad=True)
+    y = x**4
+    (g,) = m.autograd.grad(y, x, create_graph=True)
+    (h,) = m.autograd.grad(g, x, create_graph=True)
+    return h.detach(), m.autograd.grad(y, x)[0]
+
+
+@s.gives([[-0.84147098, -0.90929743]])
+def through_indexing_and_broadcasting(m):
+    x = m.tensor([1.0, 2.0], dtype=m.float64, requires_grad=True)
+    y = x[[0, 1, 0]].sin()[None].expand(2, 3)[:, :2].mean(0).sum()
+    (g,) = m.autograd.grad(y, x, create_graph=True)
+    return m.autograd.grad(g.sum(), x)
+
+
+@s.gives([0.0, 12.0])
+def double_backward_after_an_in_place_operation(m):
+    x = m.tensor([1.0, 2.0], dtype=m.float64, requires_grad=True)
+    y = x * 1
+    y[1] = x[1] ** 3
+    (g,) = m.autograd.grad(y.sum(), x, create_graph=True)
+    return m.autograd.grad(g.sum(), x)[0]
+
+
+@s.gives(True)
+def rules_record_only_under_create_graph(m):
+    """Inside a pass, recording is on exactly if create_graph asked for it, whatever it is outside: seen by a hook."""
+    x = m.tensor(1.0, requires_grad=True)
+    modes = []
+    x.register_hook(lambda g: modes.append(m.is_grad_enabled()))
+    m.autograd.grad(x * x, x)
+    m.autograd.grad(x * x, x, create_graph=True)
+    y = x * x
+    with m.no_grad():
+        m.autograd.grad(y, x, create_graph=True)
+    return modes == [False, True, True]
+
+
+test_minigrad, test_pytorch = s.tests()
+
+
+def test_hessian_vector_products_by_all_nestings_of_the_modes():
+    r = np.random.default_rng(1)
+    a = mg.tensor(r.standard_normal((4, 4)))
+    f = lambda x: ((a @ x).tanh() * x).sum().exp()
+    x, v = mg.tensor(0.3 * r.standard_normal(4)), mg.tensor(r.standard_normal(4))
+    leaf = mg.tensor(x, requires_grad=True)
+    (g,) = mg.autograd.grad(f(leaf), leaf, create_graph=True)
+    reverse_reverse = mg.autograd.grad(g, leaf, v)[0].numpy()
+    forward_reverse = mg.func.jvp(mg.func.grad(f), (x,), (v,))[1].numpy()
+    reverse_forward = mg.func.grad(lambda x: mg.func.jvp(f, (x,), (v,))[1])(x).numpy()
+    step = 1e-5
+    numeric = (mg.func.grad(f)(x + v * step) - mg.func.grad(f)(x - v * step)).numpy() / (2 * step)
+    assert np.allclose(reverse_reverse, numeric, rtol=1e-7)
+    assert np.allclose(forward_reverse, reverse_reverse, rtol=1e-12)
+    assert np.allclose(reverse_forward, reverse_reverse, rtol=1e-12)
+
+
+def test_the_graph_of_a_pass_is_an_ordinary_graph():
+    """With create_graph the result has a grad_fn, knows its versions, and complains if what it kept is overwritten."""
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    u = mg.tensor([1.0, 1.0], requires_grad=True)
+    (g,) = mg.autograd.grad(x * x, x, u, create_graph=True)
+    assert g.grad_fn is not None
+    with mg.no_grad():
+        u.add_(1)
+    with pytest.raises(mg.errors.InPlaceError, match="version 0"):
+        mg.autograd.grad(g.sum(), x)

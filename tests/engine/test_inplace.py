@@ -1,0 +1,850 @@
+"""In-place operations and views: new values in old memory, with the right history or a clear error, whichever window they come through.
+
+The last section keeps programs that the random search (test_engine_inplace_programs.py) once found to be wrong, in their smallest form.
+"""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import InPlaceError, ShapeError
+from tests.helpers.known_answers import Scenarios
+
+s = Scenarios()
+
+# ------------------------------------------------------------------------------------------------------------------------ versions
+
+
+@s.gives([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 10])
+def every_in_place_path_counts_once(m):
+    x = m.ones(3)
+    seen = [x._version]
+    v = x.view(3)
+    for change in (
+        lambda: x.add_(1),
+        lambda: x.__setitem__(0, 2.0),
+        lambda: x.__iadd__(1),
+        lambda: v.mul_(2),
+        lambda: x.detach().zero_(),
+        lambda: x.copy_(m.ones(3)),
+        lambda: x.fill_(3),
+        lambda: x.__setitem__(m.tensor([0, 1]), 5.0),
+        lambda: x[1:].relu_(),
+        lambda: x.__setitem__(x > 4, 0.0),
+    ):
+        change()
+        seen.append(x._version)
+    return seen, v._version
+
+
+@s.gives([1, 1, 0, 0])
+def versions_are_shared_by_views_and_detached_tensors_and_no_others(m):
+    x = m.ones(4)
+    view, detached, clone, copy = x[1:], x.detach(), x.clone(), m.tensor([1.0])
+    x.add_(1)
+    return view._version, detached._version, clone._version, copy._version
+
+
+@s.gives([0, [5.0, 1.0], 0])
+def data_is_the_escape_hatch(m):
+    """Writing through .data is not counted: the user's own risk."""
+    x = m.ones(2, requires_grad=True)
+    y = x * 1
+    x.data[0] = 5
+    return x._version, x.detach(), y._version
+
+
+@s.gives([[2.0, 2.0, 2.0, 2.0], [(4,), (4,)], [2.0, 2.0], True, 3.0])
+def data_of_another_shape_or_dtype_may_take_the_place_of_the_old(m):
+    """Gradients then have the new ones, and a number shares its memory as an array does."""
+    x, shapes = m.ones(3, requires_grad=True), []
+    x.register_hook(lambda g: shapes.append(tuple(g.shape)))
+    x.data = m.ones(4)
+    (x * 2).sum().backward()
+    (x * 2).sum().backward(inputs=[x])
+    y = m.ones(2, requires_grad=True)
+    y.data = m.ones(2, dtype=m.float64)
+    (y * 2).sum().backward()
+    value = m.tensor(2.0)
+    z = m.tensor(1.0, requires_grad=True)
+    z.data = value
+    value.add_(1)
+    return x.grad / 2, shapes, y.grad, y.grad.dtype == m.float64, z.detach()
+
+
+@s.gives([5.0, 5.0])
+def the_leaf_of_a_dropped_tensor_has_its_last_values(m):
+    def last_values(change):
+        x = m.tensor(1.0, requires_grad=True)
+        y = x * 2
+        change(x)
+        del x
+        return y.grad_fn.next_functions[0][0].variable.detach()
+
+    def replace(x):
+        x.data = m.tensor(5.0)
+
+    def overwrite(x):
+        with m.no_grad():
+            x.fill_(5.0)
+
+    return last_values(replace), last_values(overwrite)
+
+
+@s.refuses(InPlaceError, "mul", "version 0", "version 1")
+def a_dropped_tensor_is_modified_through_its_leaf(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * x
+    leaf = y.grad_fn.next_functions[0][0]
+    del x
+    with m.no_grad():
+        leaf.variable.mul_(5)
+    y.sum().backward()
+
+
+@s.refuses(InPlaceError, "exp", "its output", "version 0", "version 1", "(3,)", "float32")
+def a_saved_output_is_modified(m):
+    y = m.ones(3, requires_grad=True).exp()
+    y.add_(1)
+    y.sum().backward()
+
+
+@s.refuses(InPlaceError, "sin", 'its input "x"', "version 0", "version 1", "clone")
+def a_saved_input_is_modified(m):
+    x = m.ones(3, requires_grad=True) * 1
+    y = x.sin()
+    x.add_(1)
+    y.sum().backward()
+
+
+@s.refuses(InPlaceError, "sin", "modified in place")
+def through_another_view_of_the_same_memory(m):
+    x = m.ones(3, requires_grad=True) * 1
+    y = x[0].sin()
+    x[1] = 9.0
+    y.backward()
+
+
+@s.refuses(InPlaceError, "mul", "modified in place")
+def under_no_grad(m):
+    x = m.ones(3, requires_grad=True)
+    y = (x * x).sum()
+    with m.no_grad():
+        x.add_(1)
+    y.backward()
+
+
+@s.refuses(InPlaceError, "mul", "modified in place")
+def through_detach(m):
+    x = m.ones(3, requires_grad=True) * 1
+    y = (x * x).sum()
+    x.detach().zero_()
+    y.backward()
+
+
+@s.refuses(InPlaceError, "mul", '"b"', "modified in place")
+def a_constant_operand(m):
+    x, c = m.ones(3, requires_grad=True), m.ones(3)
+    y = (x * c).sum()
+    c.add_(1)
+    y.backward()
+
+
+@s.refuses(InPlaceError, "where", '"condition"', "modified in place")
+def a_condition(m):
+    x, c = m.ones(3, requires_grad=True), m.tensor([True, False, True])
+    y = m.where(c, x, 0.0).sum()
+    c[0] = False
+    y.backward()
+
+
+@s.gives([1.0, 0.0, 1.0])
+def an_index_is_copied(m):
+    x, i = m.ones(3, requires_grad=True), m.tensor([0, 2])
+    y = x[i].sum() if m is mg else x[i.clone()].sum()  # PyTorch keeps the index and complains
+    i[0] = 1
+    y.backward()
+    return x.grad
+
+
+@s.gives([15.0, 15.0])
+def what_is_not_saved_may_be_modified(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * 1
+    z = y + 1
+    y.mul_(5)
+    (z * y).sum().backward()  # (x + 1) · 5x
+    return x.grad
+
+
+@s.gives([4.0, 4.0])
+def a_numpy_operand_is_copied(m):
+    x = m.ones(2, dtype=m.float64, requires_grad=True)
+    c = np.full(2, 4.0)
+    y = (x * (c if m is mg else m.tensor(c))).sum()
+    c[:] = 0
+    y.backward()
+    return x.grad
+
+
+# ----------------------------------------------------------------------------------------------------------------------- histories
+
+
+@s.gives([[2.0, 6.0, 6.0], [2.0, 6.0, 6.0]])
+def a_view_modified_shows_in_the_base(m):
+    x = m.ones(3, requires_grad=True)
+    y = x * 2
+    y[1:].mul_(3)
+    return m.autograd.grad(y.sum(), x, retain_graph=True)[0], y.detach()
+
+
+@s.gives([6.0, 6.0, 0.0])
+def a_base_modified_shows_in_the_view(m):
+    x = m.ones(3, requires_grad=True)
+    y = x * 2
+    v = y[:2]
+    y.mul_(3)
+    return m.autograd.grad(v.sum(), x)[0]
+
+
+@s.gives([[0.0, 6.0], [0.0, 0.0]])
+def views_of_views(m):
+    x = m.ones(2, 2, requires_grad=True)
+    y = x * 2
+    a = y.t()
+    b = a[1]
+    c = b.view(2)[:1]
+    a.mul_(3)
+    return m.autograd.grad(c.sum(), x)[0]
+
+
+@s.gives([[[2.0, 2.0, 2.0], [18.0, 6.0, 6.0]], True])
+def a_chain_of_views_modified_at_its_end(m):
+    x = m.ones(2, 3, requires_grad=True)
+    y = x * 2
+    a = y[1:]
+    b = a.t()
+    c = b[0]
+    c.mul_(3)
+    (y.sum() + a.sum() * 2).backward()
+    return x.grad, c.grad_fn is not None
+
+
+@s.gives([[6.0, 6.0], 2.0, [2.0, 2.0]])
+def a_constant_base_takes_the_history_of_what_is_written(m):
+    w = m.ones(2, requires_grad=True)
+    b = m.zeros(3)
+    v = b[:2]
+    before = b.requires_grad
+    v.copy_(w * 2)
+    assert b.requires_grad and not before
+    (b * 3).sum().backward()
+    return w.grad, b[0].detach(), v.detach()
+
+
+@s.gives([[0.0, 0.0], True])
+def zero_cuts_the_history(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * 2
+    y.zero_()
+    (y * 3).sum().backward()
+    return x.grad, y.requires_grad
+
+
+@s.gives([[0.0, 0.0], 6.0])
+def fill_cuts_the_history_and_brings_another(m):
+    x, w = m.ones(2, requires_grad=True), m.tensor(2.0, requires_grad=True)
+    y = x * 2
+    y.fill_(w)
+    (y * 3).sum().backward()
+    return x.grad, w.grad
+
+
+@s.gives([[2.0, 0.0, 0.0], [2.0, 3.0]])
+def setitem_with_a_slice(m):
+    x, v = m.ones(3, requires_grad=True), m.tensor([5.0, 6.0], requires_grad=True)
+    y = x * 2
+    y[1:] = v
+    (y * m.tensor([1.0, 2.0, 3.0])).sum().backward()
+    return x.grad, v.grad
+
+
+@s.gives([[0.0, 4.0, 0.0], 4.0])
+def setitem_with_a_mask(m):
+    x, v = m.ones(3, requires_grad=True), m.tensor(5.0, requires_grad=True)
+    y = x * 2
+    y[m.tensor([True, False, True])] = v
+    (y * m.tensor([1.0, 2.0, 3.0])).sum().backward()
+    return x.grad, v.grad
+
+
+@s.gives([[0.0, 2.0, 0.0], [1.0, 3.0], [5.0, 2.0, 6.0]])
+def setitem_with_integers(m):
+    x, v = m.ones(3, requires_grad=True), m.tensor([5.0, 6.0], requires_grad=True)
+    y = x * 2
+    y[[0, 2]] = v
+    (y * m.tensor([1.0, 1.0, 3.0])).sum().backward()
+    return x.grad, v.grad, y.detach()
+
+
+@s.gives([6.0, 6.0])
+def setitem_broadcasts(m):
+    v = m.tensor([1.0, 1.0], requires_grad=True)
+    y = m.zeros(3, 2)
+    y[:] = v
+    y[:, :] = v[None] * 1
+    (y * 2).sum().backward()
+    return v.grad
+
+
+@s.gives([3.0, 3.0])
+def a_repeated_index_accumulates_with_index_put(m):
+    v = m.ones(2, requires_grad=True)
+    y = m.zeros(2)
+    y.index_put_((m.tensor([1, 1]),), v, accumulate=True)
+    (y * 3).sum().backward()
+    return v.grad
+
+
+@s.gives([8.0, 8.0])
+def augmented_assignment_makes_no_new_tensor(m):
+    x = m.ones(2, requires_grad=True)
+    y = z = x * 2
+    y += 1
+    y *= 4
+    z.sum().backward()
+    return x.grad
+
+
+@s.gives([8.0, 16.0])
+def relu_in_place_needs_only_its_output(m):
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.relu_()
+    (y * y).sum().backward()
+    return x.grad
+
+
+@s.gives([12.0, 24.0])
+def powers_in_place_keep_the_old_values(m):
+    """y = 1.5 (2x)²: the rule of the power needs the values that it overwrote, and has its own copy of them."""
+    x = m.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.pow_(2)
+    (y * 1.5).sum().backward()
+    return x.grad
+
+
+@s.gives([[2.0, 2.0], [False, True]])
+def detach_in_place(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * 1
+    y.detach_()
+    z.sum().backward()
+    return x.grad, [y.requires_grad, y.is_leaf]
+
+
+@s.gives([[6.0, 3.0, 3.0], True, 3])
+def leaves_may_be_modified_under_no_grad(m):
+    x = m.ones(3, requires_grad=True)
+    with m.no_grad():
+        x[0] = 5
+        x.view(3)[1:].mul_(2)
+        x += 1
+    return x.detach(), x.is_leaf and x.requires_grad, x._version
+
+
+@s.gives([[1.0, 0.0, 1.0], [7.0, 0.0, 7.0]])
+def detached_memory_modified_is_seen_but_has_no_history(m):
+    x = m.ones(3, requires_grad=True)
+    y = x * 1
+    d = y.detach()
+    d.mul_(7)
+    y[1] = 0.0
+    (g,) = m.autograd.grad(y.sum(), x)
+    return g, d
+
+
+@s.gives([5.0, 5.0, 1.0])
+def from_numpy_shares_memory(m):
+    a = np.ones(3)
+    x = m.from_numpy(a)
+    x[:2] = 5.0
+    return a.tolist()
+
+
+@s.gives([4.0, 4.0, [1]])
+def a_window_of_one_number_is_a_window(m):
+    """reshape, [...] and expand of a 0-d tensor look into its memory as they do for larger ones."""
+    x = m.tensor(3.0)
+    y = x.reshape(1)
+    y += 1
+    return x, y[0], y.shape
+
+
+@s.gives([[1.2126781, 9.7014246], [3.0, 8.0]])
+def the_imaginary_part_is_a_window(m):
+    x = m.tensor([1 + 2j], requires_grad=True)
+    z = x * 1
+    z.imag.mul_(2)
+    (z * m.tensor([3 + 4j])).abs().sum().backward()
+    g = x.grad[0]
+    w = m.tensor([3 + 4j]) * 1
+    w.imag.mul_(2)
+    return [g.real, g.imag], [w.real[0], w.imag[0]]
+
+
+@s.gives([8.0, 8.0], mine_only=True)
+def squared_in_place(m):
+    """PyTorch refuses x *= x (the second operand was overwritten); here the rule has copies of both."""
+    x = m.ones(2, requires_grad=True)
+    y = x * 2
+    y *= y
+    y.sum().backward()
+    return x.grad
+
+
+@s.gives([3.0, 1.0], mine_only=True)
+def a_view_of_a_leaf_that_is_a_view(m):
+    """A leaf may be a window into a constant buffer (all parameters of a model in one array). PyTorch silently forgets u's history."""
+    v = m.zeros(4)[:2].requires_grad_()
+    u = v[0]
+    with m.no_grad():
+        v.add_(1)
+    (u * 2 + v.sum()).backward()
+    return v.grad
+
+
+# ------------------------------------------------------------------------------------------------------------------------ refusals
+
+
+@s.refuses(InPlaceError, "x += …", "leaf", "requires grad", "no_grad")
+def a_leaf(m):
+    x = m.ones(3, requires_grad=True)
+    x += 1
+
+
+@s.refuses(InPlaceError, "x[index] = value", "view of a leaf", "clone", "no_grad")
+def an_element_of_a_leaf(m):
+    m.ones(3, requires_grad=True)[0] = 1.0
+
+
+@s.refuses(InPlaceError, "zero_", "view of a leaf")
+def a_view_of_a_view_of_a_leaf(m):
+    m.ones(3, requires_grad=True).view(3)[1:].zero_()
+
+
+@s.refuses(InPlaceError, "x[index] = value", "leaf")
+def a_leaf_by_mask(m):
+    x = m.ones(3, requires_grad=True)
+    x[x > 0] = 1.0
+
+
+@s.refuses(InPlaceError, "mul_", "expanded", "clone")
+def expanded_memory(m):
+    m.ones(1).expand(3).mul_(2)
+
+
+@s.refuses(InPlaceError, "x[index] = value", "expanded", "clone", mine_only=True)
+def one_element_of_expanded_memory(m):
+    """PyTorch writes, and all three elements change."""
+    x = m.ones(1).expand(3)
+    x[0] = 2.0
+
+
+@s.refuses(InPlaceError, "add_", "read-only", "clone", mine_only=True)
+def a_read_only_array(m):
+    a = np.ones(3)
+    a.setflags(write=False)
+    m.from_numpy(a).add_(1)
+
+
+@s.refuses(ShapeError, "x += …", "(2, 3)", "(3,)", "grow")
+def the_target_would_grow(m):
+    x = m.ones(3)
+    x += m.ones(2, 3)
+
+
+@s.refuses(ShapeError, "x *= …", "(1, 3)", "(3,)")
+def the_target_would_gain_an_axis(m):
+    x = m.ones(3)
+    x *= m.ones(1, 3)
+
+
+@s.refuses(ShapeError, "copy_", "(1,)", "()")
+def copy_does_not_drop_axes(m):
+    m.tensor(1.0).copy_(m.ones(1))
+
+
+@s.refuses((ShapeError, ValueError), "(2,)", "(3,)")
+def setitem_of_a_wrong_shape(m):
+    x = m.ones(3)
+    x[:] = m.ones(2)
+
+
+@s.refuses((ShapeError, ValueError), "(2,)", "(3,)")
+def setitem_by_mask_of_a_wrong_shape(m):
+    x = m.ones(3)
+    x[m.tensor([True, True, True])] = m.ones(2)
+
+
+@s.refuses(IndexError, "5", "(3,)")
+def setitem_out_of_range(m):
+    m.ones(3)[5] = 1.0
+
+
+@s.refuses(InPlaceError, "x += …", "float32", "int64", "out-of-place")
+def a_float_into_integers(m):
+    x = m.tensor([1, 2])
+    x += 1.5
+
+
+@s.refuses(InPlaceError, "x /= …", "float32", "int64")
+def a_quotient_into_integers(m):
+    x = m.tensor([1, 2])
+    x /= 2
+
+
+@s.refuses(InPlaceError, "complex", "float32", mine_only=True)
+def complex_numbers_into_reals(m):
+    """PyTorch drops the imaginary part with a warning."""
+    m.ones(2).copy_(m.tensor([1j, 2j]))
+
+
+@s.refuses(InPlaceError, "mul_", "no_grad", "clone")
+def a_view_made_under_no_grad(m):
+    y = m.ones(3, requires_grad=True) * 1
+    with m.no_grad():
+        v = y[0]
+    v.mul_(2)
+
+
+@s.refuses(InPlaceError, "mul_", "no_grad")
+def a_view_of_a_view_made_under_no_grad(m):
+    y = m.ones(3, requires_grad=True) * 1
+    with m.no_grad():
+        v = y[:2]
+    v[0].mul_(2)
+
+
+@s.refuses(InPlaceError, "mul_", "no_grad")
+def a_view_made_under_no_grad_of_a_constant(m):
+    b, w = m.ones(3), m.ones((), requires_grad=True)
+    with m.no_grad():
+        v = b[0]
+    v.mul_(w)
+
+
+@s.refuses(InPlaceError, "under no_grad", "ambiguous", "clone")
+def a_view_made_under_no_grad_whose_base_changed(m):
+    x = m.ones(3, requires_grad=True)
+    with m.no_grad():
+        v = x[0]
+        x.add_(1)
+    x.sum() * v
+
+
+@s.refuses(InPlaceError, "requires_grad_", "leaf", "both", mine_only=True)
+def a_view_made_a_leaf_whose_base_gets_a_history(m):
+    """PyTorch turns the leaf into a result, and its .grad stays None without a word."""
+    b, w = m.zeros(4), m.ones(4, requires_grad=True)
+    v = b[:2].requires_grad_()
+    b.copy_(w * 2)
+    (v * 3).sum().backward()
+
+
+@s.refuses(InPlaceError, "mul_", "several outputs", "split", "clone")
+def an_output_of_unbind(m):
+    (m.ones(4, requires_grad=True) * 2).unbind()[0].mul_(3)
+
+
+@s.refuses(InPlaceError, "x += …", "several outputs")
+def an_output_of_split(m):
+    part = (m.ones(4, requires_grad=True) * 2).split(2)[0]
+    part += 1
+
+
+@s.refuses(InPlaceError, "zero_", "several outputs")
+def a_view_of_an_output_of_chunk(m):
+    (m.ones(4, requires_grad=True) * 2).chunk(2)[1][:1].zero_()
+
+
+@s.refuses(InPlaceError, "under no_grad", "ambiguous")
+def an_output_of_split_under_no_grad_whose_base_changed(m):
+    y = m.ones(4, requires_grad=True)
+    with m.no_grad():
+        part = y.split(2)[0]
+        y.add_(1)
+    y.sum() * part
+
+
+@s.gives([1.0, 1.0, 0.0, 0.0])
+def outputs_of_split_may_be_used(m):
+    x = m.ones(4, requires_grad=True)
+    first, second = (x * 1).split(2)
+    (first.sum() + second.detach().sum()).backward()
+    return x.grad
+
+
+@s.refuses(InPlaceError, "detach_", "detach()")
+def a_view_is_detached_in_place(m):
+    (m.ones(3, requires_grad=True) * 1)[0].detach_()
+
+
+@s.refuses(InPlaceError, "result of an operation", mine_only=True)
+def random_numbers_into_a_result(m):
+    (m.ones(3, requires_grad=True) * 1).uniform_()
+
+
+# ------------------------------------------------------------------------------------------------------------------ dtypes of targets
+
+
+@s.gives(["float32", "int64", "float16", "int64"])
+def the_target_keeps_its_dtype(m):
+    x = m.ones(2)
+    x += m.ones(2, dtype=m.float64)
+    n = m.tensor([1, 2])
+    n *= m.tensor([True, False])
+    h = m.ones(2, dtype=m.float16)
+    h[0] = m.tensor(2.0, dtype=m.float64)
+    k = m.tensor([1, 2])
+    k[0] = m.tensor(3.7)
+    return x.dtype, n.dtype, h.dtype, k.dtype
+
+
+@s.gives([[2.0, 2.0], "float64"])
+def a_gradient_through_a_converting_write(m):
+    w = m.ones(2, dtype=m.float64, requires_grad=True)
+    y = m.zeros(2)
+    y.copy_(w * 2)
+    y.sum().backward()
+    return w.grad, w.grad.dtype
+
+
+# --------------------------------------------------------------------------- found by random programs, in their smallest form
+
+
+@s.gives([[6.0, 10.0, 9.0]])
+def found_a_cotangent_laid_out_otherwise_than_its_base(m):
+    """The base's cotangent came in transposed memory, where the flattened region is no window: zeros were written into a copy."""
+    b = m.tensor([[0.12573022, -0.13210486, 0.64042265], [0.10490012, -0.53566937, 0.36159505], [1.30400005, 0.94708096, -0.70373524]])
+    x = m.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    v = b.permute(1, 0)
+    v += x
+    f = b.flatten()
+    u = v[1, 1:2, None]
+    f.relu_()
+    return m.autograd.grad(b.sum() + v.sum() + f.sum() + u.sum(), x)
+
+
+@s.gives([[[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]], [2.0, 2.0, 2.0, 3.0, 3.0, 3.0]])
+def found_a_base_in_transposed_memory(m):
+    """The base lies in memory by columns, so its transpose flattens to a window; its cotangent, laid out by rows, does not."""
+    x = m.ones(2, 3, requires_grad=True)
+    y = x.t() * 1  # by columns
+    v = y.t().flatten()
+    v.mul_(m.tensor([2.0, 2.0, 2.0, 3.0, 3.0, 3.0]))
+    seed = m.ones(3, 2)
+    return m.autograd.grad(y, x, seed)[0], v.detach()
+
+
+@s.gives([0.0, 0.0], mine_only=True)
+def found_a_number_written_twice(m):
+    """A cotangent that is a bare number was not replaced but a copy of it (PyTorch refuses: sigmoid's output was overwritten)."""
+    x = m.tensor([1.0, 2.0], dtype=m.float64, requires_grad=True)
+    y = x.sum()
+    y.sigmoid_()
+    y[()] = 0.0
+    return m.autograd.grad(y, x)[0]
+
+
+@s.gives([1, [[1.0, 3.0], [2.0, 4.0]]])
+def found_clone_keeps_the_layout(m):
+    """A clone of a transposed tensor is transposed in memory, so flattening it copies."""
+    c = m.tensor([[1.0, 2.0], [3.0, 4.0]]).t().clone()
+    c.flatten().mul_(0)
+    return c.stride()[0], c
+
+
+@s.gives([3.0, 4.0])
+def found_flatten_of_a_vector_is_the_vector(m):
+    x = m.ones(2, requires_grad=True)
+    y = x * m.tensor([3.0, 4.0])
+    with m.no_grad():
+        z = y.flatten()
+    return m.autograd.grad(z.sum(), x)[0]
+
+
+@s.gives([[1.0, 2.0], [3.0, 2.0]])
+def found_flip_is_a_copy(m):
+    x = m.tensor([1.0, 2.0])
+    y = m.flip(x, (0,))
+    y += 1
+    return x, y
+
+
+test_minigrad, test_pytorch = s.tests()
+
+
+# --------------------------------------------------------------------------------------- general laws, without an oracle
+
+
+def a_failed_write_changes_nothing(write, *tensors):
+    before = [(t.tolist(), t._version, t.grad_fn) for t in tensors]
+    with pytest.raises((InPlaceError, ShapeError, IndexError, ValueError)):
+        write()
+    assert [(t.tolist(), t._version, t.grad_fn) for t in tensors] == before
+
+
+def test_refused_operations_leave_everything_as_it_was():
+    x = mg.ones(3, requires_grad=True)
+    y = x * 2
+    v = y[1:]
+    with mg.no_grad():
+        hidden = y[:2]
+    a_failed_write_changes_nothing(lambda: y.add_(mg.ones(2, 3)), x, y, v)
+    a_failed_write_changes_nothing(lambda: v.__setitem__(slice(None), mg.ones(3)), x, y, v)
+    a_failed_write_changes_nothing(lambda: hidden.mul_(2), y, v)
+    a_failed_write_changes_nothing(lambda: y.__setitem__(7, 1.0), y, v)
+    a_failed_write_changes_nothing(lambda: x.zero_(), x, y, v)
+    a_failed_write_changes_nothing(lambda: mg.Tensor.expand(y, 2, 3).add_(1), y, v)
+
+
+BY_NAME = """exp sin tanh sqrt square neg abs sign sgn floor ceil trunc round relu sigmoid softplus clone isnan sum mean amax argmax"""
+NOT_VIEWS = {
+    **{name: (lambda x, name=name: getattr(mg, name)(x)) for name in BY_NAME.split()},
+    "flip": lambda x: mg.flip(x, tuple(range(x.ndim))),
+    "cat": lambda x: mg.cat([x]),
+    "stack": lambda x: mg.stack([x]),
+    "where": lambda x: mg.where(x > 0, x, x),
+    "clamp": lambda x: x.clamp(0, 9),
+    "pow": lambda x: x**1,
+    "maximum": lambda x: mg.maximum(x, x),
+    "matmul": lambda x: x @ x,
+    "list": lambda x: x[[0]],
+    "mask": lambda x: x[x > 0],
+    "to float16": lambda x: x.to(mg.float16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("name", NOT_VIEWS)
+def test_results_that_are_not_views_share_no_memory(name, dtype):
+    """Where a result is not declared a window, writing to it must not write to the operand (nor the other way round)."""
+    for shape in [(2, 2), (1,), (1, 1), ()]:
+        x = mg.tensor(np.full(shape, 1, dtype))
+        try:
+            out = NOT_VIEWS[name](x)
+        except (RuntimeError, TypeError, IndexError, ValueError):
+            continue  # not for this dtype or shape
+        assert not np.shares_memory(np.asarray(out.array), np.asarray(x.array)), shape
+        if out.window is None and out.dtype == mg.bool_:
+            continue
+        out.fill_(0)
+        assert (x == 1).all(), shape
+
+
+VIEWS = {
+    "reshape": lambda x: x.reshape(3, 2),
+    "view": lambda x: x.view(-1),
+    "flatten": lambda x: x.flatten(),
+    "transpose": lambda x: x.T,
+    "permute": lambda x: x.permute(1, 0),
+    "getitem": lambda x: x[1:, ::2],
+    "integer": lambda x: x[1],
+    "one element": lambda x: x[1, 2],
+    "None": lambda x: x[None],
+    "Ellipsis": lambda x: x[..., 1],
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "squeeze": lambda x: x[None].squeeze(),
+    "movedim": lambda x: x.movedim(0, 1),
+    "detach": lambda x: x.detach(),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_share_memory_and_version(name):
+    x = mg.tensor(np.arange(6.0).reshape(2, 3))
+    v = VIEWS[name](x)
+    assert np.shares_memory(v.array, x.array)
+    v.fill_(-1.0)
+    assert (x.numpy() == -1).sum() == v.numel() and x._version == v._version == 1
+    x.fill_(2.0)
+    assert (v == 2).all() and v._version == 2
+
+
+@pytest.mark.parametrize("name", [n for n in VIEWS if n != "detach"])
+def test_gradients_through_a_view_modified_in_place(name):
+    """L = Σ w·base after v *= 3: the derivative is 3w inside the window and w outside it, seen from base and from view."""
+    x = mg.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    w = mg.tensor(np.arange(1.0, 7.0).reshape(2, 3))
+    y = x * 1
+    v = VIEWS[name](y)
+    v.mul_(3)
+    inside = mg.zeros(2, 3, dtype=mg.float64)
+    VIEWS[name](inside).fill_(1.0)
+    (g,) = mg.autograd.grad((y * w).sum(), x, retain_graph=True)
+    assert g.tolist() == (w * (1 + 2 * inside)).tolist()
+    (g,) = mg.autograd.grad(v.sum(), x)
+    assert g.tolist() == (3 * inside).tolist()
+
+
+def test_a_view_keeps_its_base_alive_and_not_the_other_way():
+    import weakref
+
+    base = mg.zeros(4)
+    view = base[:2]
+    watched, kept = weakref.ref(view), weakref.ref(base)
+    del base
+    assert kept() is not None
+    del view
+    assert watched() is None and kept() is None
+
+
+def test_in_place_rules_never_see_new_values():
+    """For every in-place method: the gradient equals that of the out-of-place form, where it does not refuse."""
+    names = "exp sin cos tanh sqrt rsqrt square reciprocal neg abs relu sigmoid log log1p expm1 atan floor".split()
+    for name in names:
+        x = mg.tensor([0.3, 0.6], dtype=mg.float64, requires_grad=True)
+        y = x * 2
+        result = getattr(y, name + "_")()
+        assert result is y
+        (mine,) = mg.autograd.grad((y * y).sum(), x)
+        z = getattr(x * 2, name)()
+        (plain,) = mg.autograd.grad((z * z).sum(), x)
+        assert mine.tolist() == plain.tolist(), name
+
+
+@pytest.mark.parametrize("size", [4, 1])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_is_not_added_to_one_of_another_shape(size, create_graph):
+    x = mg.ones(3, requires_grad=True)
+    x.sum().backward()
+    x.data = mg.ones(size)
+    with pytest.raises(ShapeError, match=r"shape \(3,\).*x\.grad = None"):
+        x.sum().backward(create_graph=create_graph)
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+    x.grad = None
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0] * size
+
+
+def test_a_gradient_is_added_to_one_that_may_only_be_read():
+    """It is not written into, then: an expanded tensor's elements share one place in memory, and read-only memory is somebody else's."""
+    expanded, frozen = mg.ones(1).expand(3), np.ones(3, "f4")
+    frozen.flags.writeable = False
+    for grad in (expanded, mg.from_numpy(frozen)):
+        x = mg.ones(3, requires_grad=True)
+        x.grad = grad
+        for _ in range(2):
+            (x * mg.tensor([1.0, 2.0, 3.0])).sum().backward()
+        assert x.grad.tolist() == [3.0, 5.0, 7.0] and grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_graph_from_before_data_had_another_shape_is_refused():
+    x = mg.ones(3, requires_grad=True)
+    y = (x * 2).sum()
+    x.data = mg.ones(4)
+    with pytest.raises(ShapeError, match=r"\.data"):
+        y.backward()

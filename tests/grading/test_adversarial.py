@@ -1,0 +1,232 @@
+"""Hand-ins that are honest, wrong, broken, cheating, hostile and sly: each gets the points that it deserves, and nothing else happens.
+
+They are data: honest, wrong, broken, cheating, hostile and sly hold them (.txt, and .py for what is no text) with the points that each
+deserves; sheet.py is what they answer. A pasted right implementation is not among the cheats: it cannot be told by its values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import shutil
+import socket
+import sysconfig
+import tempfile
+import threading
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lessons.grading import confine, pages, run, supervisor
+from lessons.grading.judge import Judgement
+from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
+from tests.helpers.adversarial.lab import POINTS, HandIn, notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+ADVERSARIAL = ROOT / "tests" / "helpers" / "adversarial"
+MODULES = (honest, wrong, broken, cheating, hostile, sly)
+HAND_INS: dict[str, HandIn] = {f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()}
+"""By the student's name."""
+MARK = "minigrad-was-here"
+OUTSIDE = [Path(p) for p in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/", os.path.expanduser("~"))]
+
+pytestmark = [
+    pytest.mark.xdist_group("adversarial"),  # everybody is graded once
+    pytest.mark.skipif(
+        not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
+        reason="Landlock and seccomp are needed to run these: see `minigrad grade doctor`",
+    ),
+]
+
+
+@dataclass
+class Graded:
+    """What a run over all hand-ins left behind."""
+
+    report: run.Report
+    out: Path
+    hits: list[str]
+    before: dict[str, tuple]
+    after: dict[str, tuple]
+    strays: list[str]
+
+    def judgements(self, student: str) -> list[Judgement]:
+        """A student's judgements."""
+        return next(r.judgements for r in self.report.results if r.student == student)
+
+
+def tree(*tops: Path) -> dict[str, tuple]:
+    """Every file below some folders: size, time of the last change, permissions."""
+    found = {}
+    for top in tops:
+        for path in [top, *(sorted(top.rglob("*")) if top.is_dir() else [])]:
+            status = path.lstat()
+            found[str(path)] = (status.st_size if path.is_file() else 0, status.st_mode, status.st_mtime_ns if path.is_file() else 0)
+    return found
+
+
+def processes_in(folder: Path) -> list[str]:
+    """The command lines of all processes, other than this one, that name a folder or work in it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            place = os.readlink(entry / "cwd")
+        except OSError:
+            continue
+        if (str(folder) in text or place.startswith(str(folder))) and entry.name != str(os.getpid()):
+            found.append(text)
+    return found
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """All hand-ins, graded once, with a listener on this machine."""
+    top = tmp_path_factory.mktemp("adversarial")
+    sheet, submitted, out = top / "sheet", top / "submitted", top / "out"
+    sheet.mkdir()
+    shutil.copy(ADVERSARIAL / "sheet.py", sheet / "sheet.py")
+    (sheet / "lab.ipynb").write_bytes(HandIn(notebook(), POINTS).data({}))
+    hits: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        port = server.getsockname()[1]
+        datagrams.bind(("127.0.0.1", port))
+        stop = threading.Event()
+        for listening in (server, datagrams):
+            listening.settimeout(0.1)
+
+        def listen():
+            while not stop.is_set():
+                with contextlib.suppress(TimeoutError):
+                    hits.append(str(server.accept()[1]))
+                with contextlib.suppress(TimeoutError):
+                    hits.append(str(datagrams.recvfrom(9)))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        words = {
+            "PORT": str(port), "GRADER": str(os.getpid()), "OUT": str(out), "SHEET": str(sheet / "sheet.py"), "SUBMITTED": str(submitted),
+            "MARKER": str(top / MARK), "LIBRARY": str(ROOT), "TEMP": tempfile.gettempdir(),
+            "SITE": sysconfig.get_paths()["purelib"],
+        }  # fmt: skip
+        for student, hand_in in HAND_INS.items():
+            folder = submitted / student / "lab"
+            folder.mkdir(parents=True)
+            (folder / hand_in.file).write_bytes(hand_in.data(words))
+            for name, text in hand_in.beside.items():
+                (folder / name).write_text(text)
+        watched = (sheet, submitted, Path(np.__file__), Path(os.__file__), ROOT / "minigrad" / "__init__.py")
+        out.mkdir()
+        (out / run.SECRET).write_text("5a" * 32)  # the same cases each time: a wrong answer may be right in a few random graphs
+        before = tree(*watched)
+        limits = pytest.MonkeyPatch()
+        limits.setattr(supervisor, "CELL_S", 1.0)
+        try:
+            report = run.grade(sheet / "sheet.py", submitted, out, run.Options(jobs=2, wrap=False))
+        finally:
+            limits.undo()
+            stop.set()
+            thread.join()
+        yield Graded(report, out, hits, before, tree(*watched), processes_in(top))
+    run.close_servers()
+
+
+def test_there_are_enough_of_each_kind():
+    assert len(HAND_INS) >= 100
+    assert all(len(m.HAND_INS) >= 20 for m in MODULES)
+    assert all(set(h.deserves) == set(POINTS) for h in HAND_INS.values())
+
+
+def test_everybody_is_graded(graded):
+    assert graded.report.failed == {}
+    assert {r.student for r in graded.report.results} == set(HAND_INS)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
+def test_each_gets_what_it_deserves(graded, module):
+    unfair = []
+    for name in module.HAND_INS:
+        student = f"{module.__name__} {name}"
+        deserves, given = HAND_INS[student].deserves, {j.exercise: j.points for j in graded.judgements(student)}
+        record = next(r.record for r in graded.report.results if r.student == student)
+        for exercise, deserved in deserves.items():
+            if given.get(exercise, 0.0) != deserved:
+                why = [g.say for j in graded.judgements(student) if j.exercise == exercise for g in j.groups] or [record["problem"]]
+                unfair.append(f"{name}: {exercise} is worth {deserved}, got {given.get(exercise, 0.0)}: {why} {record.get('cells')}")
+    assert not unfair, "\n".join(unfair)
+
+
+def test_nothing_outside_is_touched(graded):
+    assert graded.after == graded.before
+    assert [str(top / MARK) for top in OUTSIDE if (top / MARK).exists()] == []
+    assert [p for p in graded.out.parent.rglob(MARK) if not p.is_relative_to(graded.out / "unpacked")] == []
+    assert sorted(p.name for p in graded.out.iterdir()) == ["grades.csv", "items.csv", "journal.jsonl", "secret.key", "unpacked"]
+
+
+def test_nobody_is_reached_over_the_network(graded):
+    assert graded.hits == []
+
+
+def test_nobody_is_left_behind(graded):
+    assert graded.strays == []
+
+
+class _Looking(HTMLParser):
+    """Finds what could run or fetch something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("script", "iframe", "object", "embed", "base", "form", "img", "video", "audio", "foreignobject", "animate", "set"):
+            self.found.append(tag)
+        for name, value in attributes:
+            if name.startswith("on") or (name in ("href", "src", "xlink:href", "action") and not (value or "").startswith(("data:,", "#"))):
+                self.found.append(f"{tag} {name}={value}")
+
+
+def test_no_page_runs_or_fetches_anything(graded):
+    for result in graded.report.results:
+        page = pages.student_html(result.student, "lab", result.judgements, notes=[result.record["problem"], result.record["note"]])
+        looking = _Looking()
+        looking.feed(page)
+        assert looking.found == [], result.student
+        assert page.count("<style>") == 1 + page.count("<style>.") and "default-src 'none'" in page
+
+
+def test_no_control_character_gets_into_a_report(graded):
+    odd = {chr(n) for n in (*range(32), 127, *range(128, 160), 0x202E, 0x2028, 0x2066)} - {"\n", "\t", "\r"}
+    for name in ("grades.csv", "items.csv"):
+        assert odd & set((graded.out / name).read_text(encoding="utf-8")) == set(), name
+    for result in graded.report.results:
+        text = pages.student_markdown(result.student, "lab", result.judgements)
+        assert odd & set(text) == set(), result.student
+
+
+def test_no_cell_of_a_table_is_a_formula(graded):
+    for name in ("grades.csv", "items.csv"):
+        with (graded.out / name).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        assert len({len(row) for row in rows}) == 1, name
+        for row in rows:
+            for text in row:
+                assert not text.startswith(("=", "+", "@", "\t", "\r")), (name, text)
+                assert not text.startswith("-") or _is_number(text), (name, text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_the_run_was_quick_enough_to_be_run_every_day(graded):
+    seconds = sum(r.record.get("cpu_s", 0.0) for r in graded.report.results)
+    assert seconds < 120, f"{seconds:.0f} s of CPU in hand-ins"

@@ -1,0 +1,329 @@
+"""Finding and reading hand-ins: every layout, and files that are anything but notebooks."""
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lessons.grading import handins
+from lessons.grading.sheet import load_sheet
+from tests.helpers.small_class import F, hand_in, notebook, write_sheet
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    return load_sheet(write_sheet(tmp_path / "sheet"))
+
+
+@pytest.fixture
+def find(sheet, tmp_path):
+    def run(submitted: Path) -> dict[str, handins.HandIn]:
+        unpacked = tmp_path / f"unpacked{len(os.listdir(tmp_path))}"
+        unpacked.mkdir()
+        return {h.student: h for h in handins.find(submitted, sheet, unpacked)}
+
+    return run
+
+
+def write(path: Path, content: dict | str | bytes, age: float = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = json.dumps(content) if isinstance(content, dict) else content
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    if age:
+        os.utime(path, (1.6e9 - age, 1.6e9 - age))
+    return path
+
+
+def test_nbgrader_s_folders(find, tmp_path):
+    hand_in(tmp_path / "submitted", "ada", notebook({}))
+    hand_in(tmp_path / "submitted", "bob", notebook({}))
+    write(tmp_path / "submitted" / "ada" / "small" / "timestamp.txt", "2026-01-31")
+    write(tmp_path / "submitted" / "ada" / "small" / ".ipynb_checkpoints" / "small-checkpoint.ipynb", notebook({}))
+    found = find(tmp_path / "submitted")
+    assert list(found) == ["ada", "bob"]
+    assert found["ada"].path == tmp_path / "submitted" / "ada" / "small" / "small.ipynb"
+    assert [path.name for path in found["ada"].beside] == ["timestamp.txt"]
+    assert not found["ada"].note
+
+
+def test_a_flat_folder(find, tmp_path):
+    for name in ("ada.ipynb", "bob_small.ipynb", "small-cem (1).ipynb", "notes.txt", ".hidden.ipynb"):
+        write(tmp_path / "s" / name, notebook({}))
+    assert list(find(tmp_path / "s")) == ["ada", "bob", "cem"]
+
+
+@pytest.mark.parametrize("name", ["small (1).ipynb", "small-copy1.ipynb", "small.IPYNB", "my answer.ipynb", "Small Copy.ipynb"])
+def test_a_renamed_notebook_counts(find, tmp_path, name):
+    path = hand_in(tmp_path / "s", "ada", notebook({}), name)
+    assert find(tmp_path / "s")["ada"].path == path
+
+
+def test_of_two_candidates_the_newest_counts_and_it_says_so(find, tmp_path):
+    write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
+    newest = write(tmp_path / "s" / "ada" / "small (1).ipynb", notebook({}), age=50)
+    write(tmp_path / "s" / "ada" / "other.ipynb", {"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy"}]})
+    found = find(tmp_path / "s")["ada"]
+    assert found.path == newest
+    assert "small (1).ipynb, the newest, counts" in found.note and "other" not in found.note
+
+
+def _cells_of_another_sheet() -> dict:
+    metadata = {"nbgrader": {"schema_version": 3, "grade_id": "mul", "solution": True, "grade": False, "locked": False, "task": False}}
+    return {"cells": [{"cell_type": "code", "id": "mul", "metadata": metadata, "source": F}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (notebook({}), True),
+        ({"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy as np\n" + F}]}, True),
+        ({"cells": [{"cell_type": "code", "metadata": {}, "source": "  f = 3\nprint(f)"}]}, False),
+        (_cells_of_another_sheet(), False),
+        ("no notebook", False),
+    ],
+    ids=["the sheet's cells", "an answer without ids", "another f", "another sheet", "no notebook"],
+)
+def test_work_in_a_notebook_with_another_name_is_not_looked_at_and_that_is_told(find, tmp_path, content, told):
+    own = write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
+    write(tmp_path / "s" / "ada" / "final.ipynb", content)
+    found = find(tmp_path / "s")["ada"]
+    assert found.path == own
+    assert found.note == ("final.ipynb was not looked at: small.ipynb counts, because it has the sheet's own name." if told else "")
+
+
+def test_names_that_differ_only_in_what_cannot_be_written_are_two_students(find, tmp_path):
+    for name in ("ada\u200b", "ada ", "x" * 120 + "a", "x" * 120 + "b"):
+        hand_in(tmp_path / "s", name, notebook({}))
+    found = find(tmp_path / "s")
+    assert len(found) == 4 and len({h.path for h in found.values()}) == 4
+
+
+@pytest.mark.parametrize("kind", ["a link to what never ends", "a pipe"])
+def test_what_is_no_ordinary_file_is_not_waited_for(sheet, find, tmp_path, kind):
+    path = tmp_path / "s" / "ada.ipynb"
+    path.parent.mkdir()
+    if kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(handins.HandInError, match="no ordinary file"):
+        handins.load(find(tmp_path / "s")["ada"].path)
+    assert handins.digest(path, [path]) != handins.digest(tmp_path / "s" / "none", [])
+
+
+def test_of_a_file_with_a_hole_no_more_is_read_than_can_matter(tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(handins, "BESIDE_BYTES", 1 << 20)
+    path = tmp_path / "large.ipynb"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    assert len(handins.digest(path, [path])) == 64
+    with pytest.raises(handins.HandInError, match="more than"):
+        handins.load(path)
+
+
+def test_a_file_that_would_take_much_more_memory_than_it_is_long_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "LISTS", 1000)
+    monkeypatch.setattr(handins, "VALUES", 1000)
+    for text in ('{"cells": [' + "[]" * 1001 + "]}", '{"cells": [' + "0," * 1001 + "0]}", "{" * 1001):
+        with pytest.raises(handins.HandInError, match="too many values"):
+            handins.load(write(tmp_path / "bomb.ipynb", text))
+
+
+def test_other_notebooks_are_told_apart_by_their_cells(find, tmp_path):
+    mine = write(tmp_path / "s" / "ada" / "homework.ipynb", notebook({}))
+    write(tmp_path / "s" / "ada" / "scratch.ipynb", {"cells": [], "metadata": {}})
+    assert find(tmp_path / "s")["ada"].path == mine
+    write(tmp_path / "s" / "bob" / "a.ipynb", {"cells": []})
+    write(tmp_path / "s" / "bob" / "b.ipynb", "broken")
+    assert "None of the 2 notebooks" in find(tmp_path / "s")["bob"].problem
+
+
+def test_nothing_handed_in(find, tmp_path):
+    write(tmp_path / "s" / "ada" / "small.pdf", b"%PDF")
+    (tmp_path / "s" / "bob").mkdir()
+    found = find(tmp_path / "s")
+    assert all(found[name].path is None and "No notebook" in found[name].problem for name in ("ada", "bob"))
+
+
+def test_links_are_no_hand_ins(find, tmp_path):
+    secret = write(tmp_path / "secret.ipynb", notebook({}))
+    (tmp_path / "s" / "ada").mkdir(parents=True)
+    (tmp_path / "s" / "ada" / "small.ipynb").symlink_to(secret)
+    (tmp_path / "s" / "bob").symlink_to(tmp_path)
+    (tmp_path / "s" / "cem.ipynb").symlink_to(secret)
+    found = find(tmp_path / "s")
+    assert found["ada"].path is None
+    assert "bob" not in found
+    with pytest.raises(handins.HandInError, match="no ordinary file"):
+        handins.load(found["cem"].path)
+
+
+def test_canvas_and_moodle_zips(find, tmp_path):
+    def zipped(path: Path, names: dict[str, dict]) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in names.items():
+                archive.writestr(name, json.dumps(content))
+        return path
+
+    canvas = zipped(
+        tmp_path / "canvas.zip",
+        {
+            "leejune_12345_678_small.ipynb": notebook({}),
+            "leejune_LATE_99_679_small-1.ipynb": notebook({}),
+            "o_7_8_small.ipynb": notebook({}),
+        },
+    )
+    found = find(canvas)
+    assert {name: h.lms for name, h in found.items()} == {
+        "leejune_12345": {"canvas": "12345"}, "leejune_99": {"canvas": "99"}, "o_7": {"canvas": "7"}
+    }  # fmt: skip
+    assert all(h.path and not h.problem for h in found.values())
+    moodle = zipped(
+        tmp_path / "m" / "moodle.zip",
+        {"Ada Lovelace_41_assignsubmission_file_/small.ipynb": notebook({}), "Bob_42_assignsubmission_file_small.ipynb": notebook({})},
+    )
+    assert {h.lms["moodle"] for h in find(moodle).values()} == {"41", "42"}
+    assert set(find(moodle.parent)) == {"Ada Lovelace_41", "Bob_42"}, "the zip as it came, in a folder"
+    zipped(tmp_path / "z" / "ada.zip", {"work/small.ipynb": notebook({})})
+    zipped(tmp_path / "z" / "bob" / "small" / "mine.zip", {"small.ipynb": notebook({})})
+    found = find(tmp_path / "z")
+    assert found["ada"].path.name == found["bob"].path.name == "small.ipynb"
+
+
+def test_hostile_zips(find, tmp_path, monkeypatch):
+    (tmp_path / "z").mkdir()
+    with zipfile.ZipFile(tmp_path / "z" / "slip.zip", "w") as archive:
+        for name in ("../../slipped.ipynb", "/slipped.ipynb", "..\\slipped.ipynb", "C:\\slipped.ipynb", "a/../../../slipped.ipynb"):
+            archive.writestr(name, "{}")
+        link = zipfile.ZipInfo("link.ipynb")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/hostname")
+        archive.writestr("small.ipynb", json.dumps(notebook({})))
+    with zipfile.ZipFile(tmp_path / "z" / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("small.ipynb", bytes(3 << 20))
+    (tmp_path / "z" / "broken.zip").write_bytes(b"PK\x03\x04 nothing")
+    (tmp_path / "z" / "text.zip").write_bytes(b"hello")
+    monkeypatch.setattr(handins, "ZIP_BYTES", 1 << 20)
+    found = find(tmp_path / "z")
+    assert found["slip"].path.name == "small.ipynb" and not found["slip"].path.is_symlink()
+    assert "MB" in found["bomb"].problem
+    assert all("cannot be unpacked" in found[name].problem for name in ("broken", "text"))
+    assert not list(tmp_path.rglob("slipped*")) and not list(tmp_path.rglob("link.ipynb")) and not Path("/slipped.ipynb").exists()
+
+
+def test_a_zip_that_lies_about_sizes(find, tmp_path):
+    path = tmp_path / "z" / "liar.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("small.ipynb", b" " * 100_000)
+    data = path.read_bytes()
+    path.write_bytes(data.replace((100_000).to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    assert find(path.parent)["liar"].problem
+
+
+# ------------------------------------------------------------------------------------------------------------------- reading
+
+UNREADABLE = {
+    "empty": (b"", "empty"),
+    "blank": (b" \n ", "empty"),
+    "words": (b"hello", "not valid JSON"),
+    "half": (json.dumps(notebook({})).encode()[:500], "not valid JSON"),
+    "bytes": (bytes(range(256)) * 10, "not valid JSON"),
+    "deep": (b"[" * 300_000, "nested too deep"),
+    "deep and closed": (b'{"cells": ' + b"[" * 300_000 + b"]" * 300_000 + b"}", "nested too deep"),
+    "a list": (b"[1, 2]", "no list of cells"),
+    "a number": (b"3", "no list of cells"),
+    "null": (b"null", "no list of cells"),
+    "no cells": (b"{}", "no list of cells"),
+    "cells that are no list": (b'{"cells": {"a": 1}}', "no list of cells"),
+    "conflict": (b'{\n<<<<<<< HEAD\n "cells": []\n=======\n "cells": [1]\n>>>>>>> other\n}', "conflict"),
+    "many cells": (b'{"cells": [' + b'{"cell_type": "code", "source": "1"},' * 6000 + b"{}]}", "cells"),
+    "much code": (json.dumps({"cells": [{"cell_type": "code", "source": "#" * 2_100_000}]}).encode(), "characters"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_is_no_notebook_ends_in_a_sentence(sheet, tmp_path, name):
+    data, say = UNREADABLE[name]
+    path = write(tmp_path / "x.ipynb", data)
+    with pytest.raises(handins.HandInError, match=say) as error:
+        handins.code_cells(handins.load(path), sheet)
+    assert str(error.value)[0].isupper() and "Traceback" not in str(error.value)
+
+
+def test_a_file_that_is_too_large_or_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "FILE_BYTES", 1000)
+    with pytest.raises(handins.HandInError, match="Clear the outputs"):
+        handins.load(write(tmp_path / "x.ipynb", b" " * 2000))
+    with pytest.raises(handins.HandInError, match="cannot be read"):
+        handins.load(tmp_path / "none.ipynb")
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    with pytest.raises(handins.HandInError, match="no ordinary file"):
+        handins.load(tmp_path / "pipe.ipynb")
+
+
+def test_large_outputs_cost_nothing(sheet, tmp_path):
+    book = notebook({})
+    book["cells"][1]["outputs"] = [{"output_type": "stream", "text": "x" * 30_000_000}]
+    cells = handins.code_cells(handins.load(write(tmp_path / "x.ipynb", book)), sheet)
+    assert any(F in source for _, source in cells)
+
+
+def cells_with(sheet, *cells) -> list[str]:
+    return [source for _, source in handins.code_cells({"cells": list(cells)}, sheet)]
+
+
+def test_which_cells_are_run(sheet):
+    code = {"cell_type": "code", "id": "x", "metadata": {}}
+    assert cells_with(sheet, {**code, "source": ["a = 1\n", "b = 2"]}) == ["a = 1\nb = 2"]
+    assert cells_with(sheet, {**code, "cell_type": "markdown", "source": "# x"}) == []
+    assert cells_with(sheet, {"cell_type": "markdown", "id": "f", "source": F}) == [F], "a solution cell that became text"
+    meta = {"nbgrader": {"grade_id": "f"}}
+    assert cells_with(sheet, {"cell_type": "raw", "metadata": meta, "source": F}) == [F]
+    assert cells_with(sheet, {**code, "id": "f-check", "source": 'check("f", f)'}) == []
+    assert cells_with(sheet, {**code, "id": "f-check", "source": F}) == [F], "somebody wrote the answer into the check cell"
+    assert cells_with(sheet, {**code, "source": " \n"}) == []
+
+
+def test_cells_of_the_wrong_types_are_nothing(sheet):
+    odd = [
+        1, None, "code", [], {}, {"cell_type": "code"}, {"cell_type": "code", "source": 3}, {"cell_type": "code", "source": {"a": 1}},
+        {"cell_type": ["code"], "source": "x"}, {"cell_type": "code", "source": [1, None, ["x"]]},
+    ]  # fmt: skip
+    assert cells_with(sheet, *odd) == []
+    good = [
+        {"cell_type": "code", "source": "1", "metadata": 3, "id": 4}, {"cell_type": "code", "source": "2", "metadata": {"nbgrader": [1]}},
+        {"cell_type": "code", "source": "3", "metadata": {"nbgrader": {"grade_id": ["f"]}}, "id": {"a": 1}},
+        {"cell_type": "code", "source": ["4", None]},
+    ]  # fmt: skip
+    assert cells_with(sheet, *good) == ["1", "2", "3", "4"]
+
+
+def test_encodings_and_old_formats(sheet, tmp_path):
+    text = json.dumps(notebook({"f": F + "  # \u00e9"}), ensure_ascii=False, indent=1)
+    for name, data in {
+        "bom": b"\xef\xbb\xbf" + text.encode(),
+        "utf16": text.encode("utf-16"),
+        "crlf": text.replace("\n", "\r\n").encode(),
+    }.items():
+        cells = handins.code_cells(handins.load(write(tmp_path / f"{name}.ipynb", data)), sheet)
+        assert len(cells) == 4, name
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["f = 1"]}]}, 3, {"cells": None}], "nbformat": 3}
+    assert [source for _, source in handins.code_cells(old, sheet)] == ["f = 1"]
+    lone = write(tmp_path / "lone.ipynb", json.dumps(notebook({"f": F + "  # \ud800"})))
+    assert any("# ?" in source for _, source in handins.code_cells(handins.load(lone), sheet))
+
+
+def test_the_digest_is_of_everything_that_is_run(tmp_path):
+    one, two = write(tmp_path / "a.ipynb", "1"), write(tmp_path / "b.py", "2")
+    digests = {handins.digest(one, []), handins.digest(one, [two])}
+    write(two, "3")
+    digests.add(handins.digest(one, [two]))
+    write(one, "2")
+    digests.add(handins.digest(one, [two]))
+    assert len(digests) == 4

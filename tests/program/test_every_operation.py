@@ -1,0 +1,154 @@
+"""Every operation, recorded and replayed, gives the bits that it gave: forward and backward, in every layout, on plain and planned runs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.backend import bfloat16_dtype
+from minigrad.program import trace
+from minigrad.program.kernels import TABLE
+from minigrad.program.run import interpret
+from tests.helpers.op_cases import CASES, Case
+
+ELSEWHERE = {"batch_enter", "batch_leave", "batch_share", "batch_total", "window_max_push", "window_max_pull"}
+"""Batches are refused (test_program_record.py); the two parts of max pooling are recorded by its own backward and double backward."""
+RECORDABLE = [c for c in CASES if c.primitive not in ELSEWHERE]
+SHAPED_BY_VALUES = {"argwhere", "bincount"}
+
+
+def bits(tensor: Any) -> tuple[Any, ...]:
+    """Everything that could differ: type, shape and bytes."""
+    array = np.asarray(tensor.detach().numpy())
+    return str(array.dtype), array.shape, array.tobytes()
+
+
+def direction(like: Any) -> Any:
+    """Random numbers in the shape and dtype of an array."""
+    rng = np.random.default_rng(like.size)
+    draw = rng.standard_normal(like.shape)
+    return np.asarray(draw + 1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else draw).astype(like.dtype)
+
+
+def laid_out(array: Any, order: str) -> Any:
+    """The same values, row-major or column-major in memory."""
+    return np.asarray(array, order="C") if order == "C" else np.array(array, order="F", copy=True)
+
+
+def leaves(case: Case, arrays: Any, order: str) -> list[mg.Tensor]:
+    """Leaves with a given memory layout."""
+    out = []
+    for i, a in enumerate(arrays):
+        t = mg.from_numpy(laid_out(np.array(a), order))
+        out.append(t.requires_grad_() if i in case.differentiable() else t)
+    return out
+
+
+def derivative(case: Case, u: Any) -> Any:
+    """The operation, and its pull on a fixed cotangent where it has one."""
+
+    def f(*inputs: Any) -> Any:
+        y = case.run(inputs)
+        if y.node is None:
+            return (y,)
+        needed = [x for x in inputs if x.requires_grad]
+        return (y.detach(), *mg.autograd.grad(y, needed, mg.tensor(u), allow_unused=True, materialize_grads=True))
+
+    return f
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "float16"])
+@pytest.mark.parametrize("case", RECORDABLE, ids=lambda c: c.id)
+def test_bits_of_replays(case: Case, dtype: str, order: str) -> None:
+    offered = case.complex if dtype == "complex128" else case.real and (dtype != "float16" or dtype in case.half)
+    if not offered:
+        pytest.skip("not offered")
+    arrays = case.inputs(dtype)
+    with np.errstate(all="ignore"):
+        y = case.run(leaves(case, arrays, order))
+        f = derivative(case, direction(np.asarray(y.detach().numpy())) if y.dtype.kind in "fc" else None)
+        program = trace(f, *leaves(case, arrays, order)).check()
+        for seed in (0, 0, 0, 1, 2):
+            if seed and case.primitive in SHAPED_BY_VALUES:
+                break
+            new = case.inputs(dtype, seed=seed)
+            want = [bits(t) for t in f(*leaves(case, new, order))]
+            got = program(*leaves(case, new, order))
+            assert [bits(t) for t in got] == want, f"seed {seed}\n{program}\n{program.source()}"
+
+
+def test_the_table_names_operations_and_is_used() -> None:
+    """Each kernel of the table is tried by some case above: its operation is in the table of cases."""
+    assert set(TABLE) <= {c.primitive for c in CASES}
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-42, -1e-42, 3.4e38, 2.5, -0.5]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_kernels_on_special_values_and_long_arrays(name: str, dtype: str) -> None:
+    """Zeros of both signs, NaN, infinities and denormals, in arrays long enough for every blocked loop."""
+    case = next(c for c in CASES if c.primitive == name)
+    if not case.any_shape:
+        pytest.skip("its samples have fixed shapes; the test above has them")
+    values = np.resize(np.array(SPECIAL, dtype), (101, 60)).copy()
+    values[::2] = values[::2, ::-1]
+    arrays = []
+    if any(domain == "int" for domain in case.domains):
+        pytest.skip("takes integers")
+    for i, domain in enumerate(case.domains):
+        rolled = np.roll(values, 7 * i, axis=1)
+        arrays.append(rolled > 0 if domain == "bool" else rolled)
+    f = lambda *x: (case.run(x) + 0) if case.run(x).dtype.kind == "f" else mg.logical_not(case.run(x))
+    with np.errstate(all="ignore"):
+        inputs = [mg.tensor(a) for a in arrays]
+        program = trace(f, *inputs)
+        want = bits(f(*inputs))
+        for _ in range(3):
+            assert bits(program(*inputs)) == want, program.source()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 1.0, 2.0, 3.0])
+def test_powers(n: float, dtype: str) -> None:
+    """Every exponent for which NumPy has a short way, and some for which it has none."""
+    x = mg.tensor(np.resize(np.array([*SPECIAL[:7], 2.5, -0.5], dtype), (50, 11)))
+    f = lambda x: x**n + 0
+    with np.errstate(all="ignore"):
+        program, want = trace(f, x), bits(f(x))
+    for _ in range(3):
+        assert bits(program(x)) == want, program.source()
+
+
+def test_bfloat16() -> None:
+    """A dtype that NumPy does not know itself is replayed too."""
+    pytest.importorskip("ml_dtypes")
+    x = mg.tensor(np.linspace(-2, 2, 12), dtype=bfloat16_dtype())
+    f = lambda x: (x * 2 + x.exp()).relu().sum(0)
+    program = trace(f, x).check()
+    for _ in range(3):
+        assert bits(program(x)) == bits(f(x))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1,), (1, 1), (7,), (2, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+def test_edge_shapes_and_dtypes(shape: tuple[int, ...], dtype: str) -> None:
+    """Numbers, nothing, ones and integers: in programs of several steps, so that buffers are reused."""
+    a = np.resize(np.array([3, 1, 0, 2]), shape).astype(dtype)
+
+    def f(x: Any) -> Any:
+        y = x + x
+        z = (y * y).sqrt() - 1
+        return mg.where(z > 0, z, 0.0).sum(), (z + 1) / 2, (-z).relu()
+
+    x = mg.tensor(a)
+    if dtype == "bool":
+        f = lambda x: ((x & ~x) | x, x ^ x, x.sum())
+    program = trace(f, x).check()
+    for _ in range(3):
+        assert [bits(t) for t in program(x)] == [bits(t) for t in f(x)], program.source()
+    plain = interpret(program, [x.array])
+    assert [np.asarray(plain[n]).tobytes() for n in program.outputs] == [bits(t)[2] for t in f(x)]

@@ -1,0 +1,335 @@
+"""Passes keep every bit; checks find what is wrong; buffers are reused and counted; a million instructions are no problem."""
+
+import gc
+import math
+import time
+import tracemalloc
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.errors import ProgramError
+from minigrad.primitive import registry
+from minigrad.program import Instruction, Literal, Program, Ref, Type, trace
+from minigrad.program.memory import Arena
+from minigrad.program.passes import with_constants_folded, without_dead_code, without_repetitions
+from minigrad.program.run import interpret
+
+F32 = np.dtype("float32")
+RNG = np.random.default_rng(0)
+
+
+def tensor(*shape: int, requires_grad: bool = False) -> mg.Tensor:
+    return mg.tensor(RNG.standard_normal(shape).astype("float32"), requires_grad=requires_grad)
+
+
+def values(program: Program, *inputs: Any) -> list[bytes]:
+    """The bits of all results of a plain run."""
+    found = interpret(program, [x.array for x in inputs])
+    return [np.asarray(found[n]).tobytes() for n in program.outputs]
+
+
+def names(program: Program) -> list[str]:
+    return [i.primitive.name for i in program.instructions]
+
+
+# ----------------------------------------------------------------------------------------------------------------------- passes
+
+SAMPLES: dict[str, Any] = {
+    "dead": lambda x: (x.exp(), x.sin() * 2)[0],
+    "repeated": lambda x: (x.exp() + x.exp()) * (x.exp() + x.exp()),
+    "differing parameters": lambda x: x**2 + x**3 + x.sum(0) + x.sum(1, keepdim=True) + x[0] + x[1],
+    "literals": lambda x: x * 1 + x * 1.0 + x / 0.0 + x / -0.0 + x * math.nan + x * math.nan,
+    "constants": lambda x: x + mg.tensor([1.0, 2.0, 3.0]) * 2 + mg.tensor([1.0, 2.0, 3.0]).exp(),
+    "gather": lambda x: x[mg.tensor([0, 1])] + x[mg.tensor([0, 1])] + x[mg.tensor([1, 0])],
+    "nan constants": lambda x: x + mg.tensor([math.nan, 1.0, -0.0]) + mg.tensor([math.nan, 1.0, 0.0]),
+    "windows": lambda x: (x.T[1] + x[:, 1]).reshape(1, -1) + x.reshape(-1)[:1],
+    "kept whole": lambda x: (x, x * 1, mg.tensor([1.0]) + 1),
+}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 1, 0)])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_passes_keep_the_bits(name: str, order: tuple[int, ...]) -> None:
+    """Each pass, in several orders, on programs made for it."""
+    passes = (without_dead_code, without_repetitions, with_constants_folded)
+    x = tensor(2, 3)
+    with np.errstate(all="ignore"):
+        program = trace(SAMPLES[name], x, simplify=False).check()
+    want = values(program, x)
+    for k in order:
+        before = len(program.instructions)
+        program = passes[k](program).check()
+        assert values(program, x) == want and len(program.instructions) <= before
+    result = program(x)
+    assert [np.asarray(t.numpy()).tobytes() for t in (result if isinstance(result, tuple) else (result,))] == want
+
+
+def test_what_passes_remove() -> None:
+    """Dead code, repetitions, and what constants decide; and nothing that only looks alike."""
+    x = tensor(2, 3)
+    assert names(trace(SAMPLES["dead"], x)) == ["exp"]
+    assert names(trace(SAMPLES["repeated"], x)) == ["exp", "add", "mul"]
+    assert names(trace(SAMPLES["constants"], x)) == ["add", "add"]
+    with np.errstate(all="ignore"):
+        literals = names(trace(SAMPLES["literals"], x))
+    assert literals.count("mul") == 3 and literals.count("div") == 2  # 1 and 1.0 differ, 0.0 and -0.0 differ, NaN equals NaN
+    assert names(trace(SAMPLES["gather"], x)).count("getitem") == 2
+    nan = trace(SAMPLES["nan constants"], x)
+    assert names(trace(lambda x: x**2 + x**2.0 + x**2, x)).count("pow") == 2
+    assert names(trace(lambda x: x.clamp(0.0, 1) + x.clamp(-0.0, 1), x)).count("clamp") == 2
+    assert len(nan.constants) == 2  # they differ in the sign of a zero
+
+
+def test_a_constant_that_cannot_be_computed_fails_when_it_is_run() -> None:
+    """Folding leaves an instruction that raises where it is."""
+    a = mg.tensor([1, 2]).array
+    zero = mg.tensor([0, 0]).array
+    kind = Type((2,), np.dtype("int64"))
+    div = Instruction(registry["floor_divide"], (0, 1), {}, (2,))
+    program = Program([], {0: a, 1: zero}, [div], [2], [kind] * 3)
+    assert names(with_constants_folded(program)) == ["floor_divide"]
+    with pytest.raises(ZeroDivisionError):
+        with_constants_folded(program)()
+
+
+# ----------------------------------------------------------------------------------------------------------------------- checks
+
+
+def sound() -> dict[str, Any]:
+    """The parts of y = (x + 1) @ x, x: (2, 2)."""
+    kind = Type((2, 2), F32)
+    first = Instruction(registry["add"], (0, Literal(1)), {}, (1,))
+    second = Instruction(registry["matmul"], (1, 0), {}, (2,))
+    return {"inputs": [0], "constants": {}, "instructions": [first, second], "outputs": [2], "types": [kind, kind, kind]}
+
+
+def test_checks() -> None:
+    """A sound program passes and runs; each kind of damage is found and named."""
+    x = tensor(2, 2)
+    program = Program(**sound()).check()
+    for _ in range(3):
+        assert np.asarray(program(x).numpy()).tobytes() == ((x + 1) @ x).numpy().tobytes()
+    add, matmul = sound()["instructions"]
+    other = Type((2, 3), F32)
+    broken: list[tuple[dict[str, Any], str]] = [
+        ({"instructions": [matmul, add]}, "reads %1 before it is made"),
+        ({"instructions": [add, add, matmul]}, "%1 is made a second time"),
+        ({"types": [Type((2, 2), F32), other, Type((2, 2), F32)]}, r"gives float32 \(2, 2\), but the program says float32 \(2, 3\)"),
+        ({"types": [Type((2, 3), F32), Type((2, 3), F32), Type((2, 3), F32)]}, "cannot be applied"),
+        ({"outputs": [7]}, "never made"),
+        ({"inputs": [0, 0]}, "there twice"),
+        ({"inputs": [9]}, "has no type"),
+        ({"instructions": [Instruction(registry["add"], (0,), {}, (1,)), matmul]}, "takes 2 operands"),
+        ({"instructions": [Instruction(registry["add"], (0, 0), {}, (1, 3)), matmul], "types": [other] * 4}, "makes 1 values"),
+        ({"instructions": [add, matmul, Instruction(registry["exp"], (2,), {}, (3,))]}, "has no type"),
+        ({"constants": {1: np.zeros(3)}, "instructions": [matmul]}, "constant %1 is float64"),
+        ({"updates": {0: 3}, "types": [*sound()["types"], other], "inputs": [0, 3]}, "cannot hold"),
+        ({"instructions": [add, Instruction(registry["getitem"], (1,), {"index": Ref(5)}, (2,))]}, "reads %5 before"),
+    ]
+    for change, message in broken:
+        with pytest.raises(ProgramError, match=message):
+            Program(**{**sound(), **change}).check()
+
+
+def test_checking_draws_nothing() -> None:
+    """The types of random draws are found without moving the generator."""
+    program = trace(lambda x: x + mg.rand(3), tensor(3))
+    mg.manual_seed(1)
+    program.check()
+    first = mg.rand(1).item()
+    mg.manual_seed(1)
+    assert first == mg.rand(1).item()
+
+
+# ----------------------------------------------------------------------------------------------------------------------- memory
+
+
+def test_the_arena_never_hands_out_memory_twice() -> None:
+    """A thousand random takes and gives: pieces in use never overlap, and the block is no larger than needed pieces side by side."""
+    rng = np.random.default_rng(3)
+    arena, used = Arena(), []
+    most = 0
+    for _ in range(1000):
+        if used and rng.random() < 0.5:
+            arena.give(used.pop(rng.integers(len(used))))
+        else:
+            used.append(arena.take(int(rng.integers(1, 5000))))
+        spans = sorted((piece.offset, piece.size) for piece in used)
+        assert all(a[0] + a[1] <= b[0] for a, b in pairwise(spans))
+        assert all(start % 64 == 0 and start + size <= arena.total for start, size in spans)
+        most = max(most, sum(size for _, size in spans))
+    for piece in used:
+        arena.give(piece)
+    assert most <= arena.total < 2 * most and arena._free == [(0, arena.total)] and arena.reused > 300
+    before = arena.total
+    arena.arrange()
+    assert most <= arena.total < min(before, 1.1 * most)
+    for a, b in combinations(arena.pieces, 2):
+        apart = a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+        assert apart or a.given < b.taken or b.given < a.taken
+
+
+def chain(x: Any) -> Any:
+    """Ten element-wise steps: all values together are 10 times x, two are alive at once, and one buffer does."""
+    y = x * 2
+    for _ in range(9):
+        y = y + 1
+    return y.sum()
+
+
+def test_an_elementwise_chain_needs_one_buffer() -> None:
+    """Each step is written over the one before."""
+    x = tensor(100, 1000)
+    program = trace(chain, x)
+    program(x)
+    memory = program.memory()
+    size = 100 * 1000 * 4
+    assert memory["all"] == 10 * size and memory["without plan"] == 2 * size and memory["with plan"] == size
+    assert memory["reused"] == 9 and program.source().count("out=v") == 10
+
+
+def peak(function: Any) -> int:
+    """The most bytes allocated at once while a function runs, beyond those before it."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        function()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def network(x: Any, target: Any, weights: Any) -> Any:
+    for w in weights[:-1]:
+        x = (x @ w).relu()
+    return ((x @ weights[-1] - target) ** 2).mean()
+
+
+def test_computed_bytes_are_measured_bytes() -> None:
+    """The peaks that a program states, with the plan and without, are those that an allocator sees, to within 3%."""
+    weights = [tensor(40, 40, requires_grad=True) for _ in range(4)]
+    x, target = tensor(2000, 40), tensor(2000, 40)
+    program = trace(lambda x, target: network(x, target, weights), x, target, backward=True)
+    payloads = [x.array, target.array]
+    plain = peak(lambda: interpret(program, payloads))
+    program(x, target)
+    program.memory()
+    planned = peak(lambda: program(x, target))  # makes the buffers, runs
+    stated = program.memory()
+    assert abs(plain - stated["without plan"]) < 0.03 * plain, (plain, stated)
+    assert abs(planned - stated["with plan"]) < 0.03 * planned, (planned, stated)
+    again = peak(lambda: program(x, target))
+    results = sum(program.types[n].nbytes for n in program.outputs)
+    assert again < 1.2 * results + 50_000, "a further run allocates its results and little else"
+
+    def eager() -> None:
+        network(x, target, weights).backward()
+        for w in weights:
+            w.grad = None
+
+    assert peak(eager) > 1.1 * stated["with plan"]
+
+
+def test_layouts_have_plans_of_their_own() -> None:
+    """Inputs that lie differently in memory give the bits that eager runs give for them."""
+    program = trace(lambda x: ((x * 2).sum(0), (x + 1).reshape(-1)), tensor(4, 3))
+    for _ in range(3):
+        for x in (tensor(4, 3), tensor(3, 4).T, tensor(8, 6)[::2, ::2]):
+            got, want = program(x), ((x * 2).sum(0), (x + 1).reshape(-1))
+            assert [t.numpy().tobytes() for t in got] == [t.numpy().tobytes() for t in want]
+    assert len(program.replayer.lowered) == 3
+
+
+def test_source_and_reports_need_a_run() -> None:
+    """What depends on memory is an error before the first run, with advice."""
+    program = trace(lambda x: x + 1, tensor(3))
+    for ask in (program.source, program.memory):
+        with pytest.raises(ProgramError, match="run the program once first"):
+            ask()
+    program(tensor(3))
+    assert "def part(v):" in program.source()
+
+
+def test_convolutional_network() -> None:
+    """A step with convolution, pooling, normalisation and cross entropy: bits as in eager runs."""
+    mg.manual_seed(0)
+    features = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3), nn.ReLU(), nn.AvgPool2d(2))
+    model = nn.Sequential(features, nn.Flatten(), nn.Linear(6, 5))
+    x, labels = tensor(8, 1, 10, 10), mg.tensor(RNG.integers(0, 5, 8))
+    loss = lambda x, labels: nn.functional.cross_entropy(model(x), labels)
+    program = trace(loss, x, labels, backward=True).check()
+    for _ in range(3):
+        value = loss(x, labels)
+        value.backward()
+        want = [value.detach(), *(p.grad for p in model.parameters())]
+        got, gradients = program(x, labels)
+        by_name = [gradients[f"model.{name}"] for name, _ in model.named_parameters()]
+        assert [t.numpy().tobytes() for t in (got, *by_name)] == [t.numpy().tobytes() for t in want]
+        model.zero_grad()
+        x, labels = tensor(8, 1, 10, 10), mg.tensor(RNG.integers(0, 5, 8))
+
+
+# ------------------------------------------------------------------------------------------------------------------- long programs
+
+
+def long_chain(count: int) -> Program:
+    """y = x, then `count` times y = y * 0.5 + 1, alternately."""
+    kind = Type((), np.dtype("float64"))
+    mul, add = registry["mul"], registry["add"]
+    half, one = Literal(0.5), Literal(1.0)
+    instructions = [Instruction(mul if k % 2 else add, (k, half if k % 2 else one), {}, (k + 1,)) for k in range(count)]
+    return Program([0], {}, instructions, [count], [kind] * (count + 1))
+
+
+def try_long(count: int) -> float:
+    """Build, check, simplify, print, run three times and free a long program. Returns the seconds of the third run."""
+    gc.collect()
+    program = long_chain(count)
+    without_dead_code(without_repetitions(program.check()))
+    text = str(program)
+    assert len(text.splitlines()) < 80 and f"{count - 60:,} more instructions" in text
+    x = mg.tensor(3.0, dtype=mg.float64)
+    want = 3.0
+    for k in range(count):
+        want = want * 0.5 if k % 2 else want + 1.0
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert program(x).item() == want
+        seconds.append(time.perf_counter() - start)
+    gc.collect()
+    gc.disable()
+    try:
+        del program
+        assert gc.collect() < 1000, "the instructions themselves are freed by reference count"
+    finally:
+        gc.enable()
+    return seconds[-1]
+
+
+def test_fifty_thousand_instructions() -> None:
+    """No recursion anywhere; a run of the lowered program takes well under a microsecond an instruction."""
+    assert try_long(50_000) < 0.5
+
+
+@pytest.mark.whole
+def test_a_million_instructions() -> None:
+    """The same with a million; and a hundred thousand that were recorded from a function."""
+    assert try_long(1_000_000) < 10
+
+    def f(x: Any) -> Any:
+        for _ in range(50_000):
+            x = x * 0.5 + 1.0
+        return x
+
+    program = trace(f, mg.tensor(3.0))
+    assert len(program.instructions) == 100_000
+    x = mg.tensor(1.5)
+    assert program(x).item() == program(x).item() == f(x).item()

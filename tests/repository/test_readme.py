@@ -1,0 +1,63 @@
+"""The README tells the truth: its examples print what it says, its paths exist, its commands are known."""
+
+import contextlib
+import io
+import re
+import shlex
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+from minigrad import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_two_commands_stand_near_the_top():
+    top = README.splitlines()[:25]
+    assert 'pip install -e ".[lab]" && minigrad lab' in top
+    assert 'pip install -e ".[test]" && pytest' in top
+
+
+def test_every_extra_that_is_named_is_declared():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {extra for names in re.findall(r'-e "\.\[([\w,]+)\]"', README) for extra in names.split(",")}
+    assert named
+    assert named <= set(declared)
+
+
+def test_the_python_examples_print_what_the_text_below_them_says():
+    examples = [(code, text) for (kind, code), (below, text) in pairwise(BLOCKS) if (kind, below) == ("python", "text")]
+    assert examples
+    assert len(examples) == sum(kind == "python" for kind, _ in BLOCKS)
+    for code, text in examples:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, "README.md", "exec"), {})
+        assert printed.getvalue() == text
+
+
+def test_the_commands_print_what_the_readme_shows(capsys):
+    shown = [code for kind, code in BLOCKS if kind == "console"]
+    assert shown
+    for block in shown:
+        first, _, output = block.partition("\n")
+        program, *arguments = shlex.split(first.removeprefix("$ "))
+        assert program == "minigrad"
+        assert cli.main(arguments) == 0
+        assert capsys.readouterr().out == output
+
+
+def test_every_path_and_link_leads_somewhere():
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    files = re.findall(r"`((?:\w+/)?[\w/]+\.py|\.ci/run)`", README)
+    assert links
+    missing = [link for link in links if not (ROOT / link).exists()]
+    missing += [name for name in files if not (ROOT / name).exists() and not (ROOT / "minigrad" / name).exists()]
+    assert not missing
+
+
+def test_every_command_that_is_named_exists():
+    named = set(re.findall(r"(?:`|&& |\$ )minigrad (\w+)", README))
+    assert {"lab", "trace"} <= named <= set(cli.COMMANDS)

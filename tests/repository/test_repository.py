@@ -1,0 +1,226 @@
+"""The rules of the house that no single file can keep by itself."""
+
+import ast
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LAYERS: list[set[str]] = [
+    # From the ground up; a module imports only from rows above its own (minigrad/design/0001 tells why).
+    {"minigrad.errors", "minigrad.keywords"},
+    {"minigrad.backend"},
+    {"minigrad.observe", "minigrad.cuda"},
+    {"minigrad.primitive"},
+    {"minigrad.nodes"},
+    {"minigrad.tensor"},
+    {"minigrad.engine"},
+    {"minigrad.ops"},
+    {"minigrad.batching"},
+    {"minigrad.functions"},
+    {"minigrad.nn"},
+    {"minigrad.func"},
+    {"minigrad.autograd"},
+    {"minigrad.methods"},
+    {"minigrad.arrays", "minigrad.making", "minigrad.numpy_calls", "minigrad.testing"},
+    {"minigrad.linalg", "minigrad.fft", "minigrad.special", "minigrad.masked"},
+    {"minigrad.signal"},
+    {"minigrad.optim", "minigrad.data", "minigrad.serialization"},
+    {"minigrad.training"},
+    {"minigrad.trace"},
+    {"minigrad.watch"},
+    {"minigrad.program"},
+    {"minigrad.graph"},
+    {"minigrad.networks"},
+    {"minigrad"},
+    {"minigrad.expression"},
+    {"minigrad.cli"},
+    {"minigrad.__main__"},
+    {"viz"},
+    {"lessons"},
+]
+RANK = {module: rank for rank, modules in enumerate(LAYERS) for module in modules}
+
+
+def tracked() -> list[Path]:
+    """The files that git keeps or would keep; all files but the usual refuse where there is no git."""
+    listing = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listing.returncode == 0 and listing.stdout:
+        return [path for line in listing.stdout.splitlines() if (path := ROOT / line).is_file()]
+    refuse = {".git", "__pycache__", "build", "dist", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+    return [path for path in ROOT.rglob("*") if path.is_file() and not refuse & set(path.parts) and ".egg-info" not in str(path)]
+
+
+def unit(module: str) -> str:
+    """The row entry that a module belongs to: `minigrad.ops.math` belongs to `minigrad.ops`, and all of viz to `viz`."""
+    parts = module.split(".")
+    return parts[0] if parts[0] != "minigrad" or len(parts) == 1 else ".".join(parts[:2])
+
+
+def imports(source: str, package: str) -> Iterator[tuple[str, int]]:
+    """Each module that the source imports, at the top or in a function, with its line; not what only type checkers read."""
+    tree = ast.parse(source)
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] + "." if node.level else ""
+            module = f"{base}{node.module or ''}".rstrip(".")
+            yield module, node.lineno
+            # `from minigrad import engine` imports the package's module, not just the package.
+            yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names if f"{module}.{alias.name}" in RANK)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and isinstance(node.args[0], ast.Constant):
+            yield str(node.args[0].value), node.lineno
+
+
+def climbs(source: str, module: str, package: str) -> list[str]:
+    """The imports of a module's source that reach for a layer beside or above its own."""
+    own = unit(module)
+    found = []
+    for name, line in imports(source, package):
+        if name.split(".")[0] not in ("minigrad", "viz", "lessons"):
+            continue
+        other = unit(name)
+        bare_package = name == "minigrad" and any(inner.startswith("minigrad.") and n == line for inner, n in imports(source, package))
+        by_name = "import_module" in source.splitlines()[line - 1]
+        if other == own or bare_package or (own == "minigrad.cli" and by_name):  # the outermost door calls the other rooms by name
+            continue
+        if RANK.get(other, -1) >= RANK.get(own, len(LAYERS)):
+            found.append(f"{module}:{line} imports {name}")
+    return found
+
+
+def modules() -> Iterator[tuple[Path, str, str]]:
+    """Path, dotted name and package of every module of the three packages."""
+    for top in ("minigrad", "viz", "lessons"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if parts[-1] == "__init__":
+                yield path, ".".join(parts[:-1]), ".".join(parts[:-1])
+            else:
+                yield path, ".".join(parts), ".".join(parts[:-1])
+
+
+def test_every_module_has_its_place_in_the_layers():
+    unplaced = sorted({unit(name) for _, name, _ in modules()} - set(RANK))
+    assert not unplaced, f"give {unplaced} a row in LAYERS"
+
+
+def test_no_import_climbs():
+    found = [climb for path, name, package in modules() for climb in climbs(path.read_text(encoding="utf-8"), name, package)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("minigrad.backend", "from minigrad import ops"),
+        ("minigrad.ops.math", "from ..autograd import functional"),
+        ("minigrad.tensor", "def f():\n    import minigrad.engine.reverse"),
+        ("minigrad.nodes", "import viz"),
+        ("minigrad.nodes", "from .tensor import Tensor"),
+        ("minigrad.cli.trace", "import viz.page"),
+        ("minigrad.trace.text", "from importlib import import_module\nimport_module('viz.page')"),
+        ("viz.page", "from lessons import grading"),
+    ],
+)
+def test_a_climb_is_seen(module, source):
+    assert len(climbs(source, module, module.rpartition(".")[0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("minigrad.ops.math", "from .. import primitive\nfrom ..errors import ShapeError"),
+        ("minigrad.cli.trace", "from importlib import import_module\nimport_module('viz.page')"),
+        ("minigrad.cli.lab", "import importlib\nimportlib.import_module('lessons.edition')"),
+        ("minigrad.nodes", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from minigrad.engine import reverse"),
+        ("lessons.check", "import viz, minigrad as mg"),
+    ],
+)
+def test_a_step_down_is_allowed(module, source):
+    assert climbs(source, module, module.rpartition(".")[0]) == []
+
+
+def test_only_the_backend_imports_an_array_library():
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path, module, package in modules()
+        if module.startswith("minigrad") and module != "minigrad.backend"
+        for name, line in imports(path.read_text(encoding="utf-8"), package)
+        if name.split(".")[0] in ("numpy", "cupy", "scipy", "torch")
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_notebooks_are_kept_without_outputs():
+    recorded = []
+    for path in tracked():
+        if path.suffix == ".ipynb":
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            recorded += [
+                f"{path.relative_to(ROOT)}, cell {number}"
+                for number, cell in enumerate(cells)
+                if cell.get("outputs") or cell.get("execution_count") is not None
+            ]
+    assert not recorded, "clear the outputs of:\n" + "\n".join(recorded)
+
+
+def test_no_file_knows_the_machine_it_was_written_on():
+    """A home folder, a virtual environment or a checkout of one machine is of no use on another."""
+    paths = re.compile(r"(?<![\w.])/(?:work|farm|tmp|home|root|Users)/\w")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in tracked()
+        if path.suffix not in (".png", ".gif", ".webp", ".npz")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if paths.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+OPTIONAL = {"torch", "jax", "cupy", "autograd", "mygrad", "playwright", "nbgrader", "numba"}
+
+
+def _imported_at_the_top(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+
+
+def test_no_test_module_imports_an_optional_package_at_its_top():
+    """Such an import ends a run of all tests at collection where the package is missing."""
+    found = {
+        str(path.relative_to(ROOT)): optional
+        for path in (ROOT / "tests").rglob("*.py")
+        if (optional := OPTIONAL.intersection(_imported_at_the_top(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert found == {}
+
+
+def test_the_folder_of_tests_mirrors_the_packages():
+    tests = ROOT / "tests"
+    assert {path.name for path in tests.glob("*.py")} == {"conftest.py", "__init__.py"}
+    assert [p for p in tests.rglob("*.py") if not (p.parent / "__init__.py").exists()] == []
+    modules = {path.stem for top in ("minigrad", "viz", "lessons", "benchmarks") for path in (ROOT / top, *(ROOT / top).iterdir())}
+    folders = {path.name for path in tests.iterdir() if (path / "__init__.py").exists()}
+    assert folders - modules == {"browser", "helpers", "names", "repository"}
