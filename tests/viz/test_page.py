@@ -16,10 +16,8 @@ from pathlib import Path
 import pytest
 
 import viz
-from tests.helpers.trace_samples import HOSTILE, all_samples
-
-ROOT = Path(__file__).resolve().parents[2]
 from minigrad.watch import trace_function
+from tests.helpers.trace_samples import HOSTILE, all_samples
 from viz import bundle, display
 from viz.bundle import compact, parts, script, stylesheet
 from viz.layout import measure
