@@ -26,6 +26,12 @@ def main(argv: list[str]) -> int:
         parser.error("--repeat and --threads are whole numbers from 1 on")
     machine.limit_threads(options.threads)
 
+    from minigrad.cli import processes
+
+    return processes.command(lambda: _measure(parser, options))
+
+
+def _measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from benchmarks import harness, peak_memory, report, workloads
 
     known = workloads.load()

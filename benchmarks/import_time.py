@@ -7,7 +7,6 @@ what the system charged to the process; the difference of the medians is the fig
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -55,8 +54,8 @@ def measure(repeat: int) -> dict[str, dict[str, list[float]]]:
 
 
 def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def _table(found: dict[str, dict[str, list[float]]]) -> str:
@@ -71,4 +70,6 @@ def _table(found: dict[str, dict[str, list[float]]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from minigrad.cli import processes
+
+    sys.exit(processes.command(lambda: main(sys.argv[1:]), own=True))

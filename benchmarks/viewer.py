@@ -204,4 +204,6 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from minigrad.cli import processes
+
+    sys.exit(processes.command(lambda: main(sys.argv[1:]), own=True))

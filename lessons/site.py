@@ -9,13 +9,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from minigrad.cli import processes
 
 from .edition import student_file
 
@@ -89,8 +91,23 @@ def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the cou
         for name, text in {"course.css": STYLE, "course.js": THEME, "icon.svg": ICON}.items():
             (source / "_static" / name).write_text(text, encoding="utf-8")
         _run_sphinx(source, Path(place), title, verbose)
-        shutil.copytree(Path(place, "out", "site"), folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".buildinfo", "_sources"))
+        _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
+
+
+def _publish(site: Path, folder: Path) -> None:
+    """Copies the site beside its place first, so that what was there stays whole if this is interrupted or the disk is full; then each
+    file takes its place in one step."""
+    beside = folder / f".minigrad-site-{secrets.token_hex(4)}"
+    try:
+        shutil.copytree(site, beside, ignore=shutil.ignore_patterns(".buildinfo", "_sources"))
+        files = [path.relative_to(beside) for path in sorted(beside.rglob("*")) if path.is_file()]
+        with processes.uninterrupted():
+            for path in files:
+                (folder / path.parent).mkdir(parents=True, exist_ok=True)
+                os.replace(beside / path, folder / path)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 STYLE = """\
@@ -163,13 +180,16 @@ def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
     (source / "conf.py").write_text("".join(f"{name} = {value!r}\n" for name, value in settings(title).items()), encoding="utf-8")
     own = {"MINIGRAD_STATIC": "1", "IPYTHONDIR": str(place / "ipython"), "JUPYTER_RUNTIME_DIR": str(place / "runtime")}
     warned = place / "warnings"
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", "-d", str(place / "doctrees"), "-w", str(warned), "--no-color"]
-    done = subprocess.run(
-        [*command, str(source), str(place / "out" / "site")],
+    arguments = ["-b", "html", "-j", "auto", "-d", str(place / "doctrees"), "-w", str(warned), "--no-color"]
+    talk = None if verbose else subprocess.PIPE
+    done = processes.run(
+        "sphinx",
+        *arguments,
+        str(source),
+        str(place / "out" / "site"),
         env=os.environ | own | {"PYTHONWARNINGS": "ignore"},
-        capture_output=not verbose,
-        text=True,
-        stdin=subprocess.DEVNULL,
+        stdout=talk,
+        stderr=talk,
     )
     said = warned.read_text(encoding="utf-8") if warned.exists() else ""
     problems = _readable(said, source)

@@ -1,11 +1,16 @@
 """Options, workers and optional tools of the test suite, and the list of what did not run."""
 
+import contextlib
 import functools
 import importlib.util
 import os
 import shutil
+import signal
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -71,10 +76,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # pytest-xdist registers it too; without the plug-in the suite runs in one process.
     config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
+    if getattr(config.option, "numprocesses", None):
+        config.pluginmanager.register(Workers())
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
-def pytest_cmdline_main(config: pytest.Config) -> None:
+def _set_workers(config: pytest.Config) -> None:
     """Without options, a run of the suite uses every core: one worker and one BLAS thread for each."""
     option = config.option
     if not config.pluginmanager.hasplugin("xdist") or option.usepdb or option.collectonly:
@@ -86,6 +92,72 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         if option.dist == "no":
             option.dist = "loadgroup"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before pytest-xdist reads its options
+def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
+    """A run of the suite leaves nothing behind. SIGTERM and SIGHUP interrupt it as Ctrl-C does, so that fixtures are torn down. Processes
+    that are left at the end are ended, and fail the run. All temporary files lie in one folder, which is removed at the end."""
+    from minigrad.cli import processes
+
+    _set_workers(config)
+    if config.option.usepdb or config.option.collectonly:
+        return (yield)
+    if hasattr(config, "workerinput"):
+        with processes.Signals():
+            return (yield)
+
+    def force(number: int) -> None:
+        processes.end_descendants(patience=1.0)
+        processes.remove(folder)
+        os._exit(pytest.ExitCode.INTERRUPTED)
+
+    processes.adopt_orphans()
+    with processes.Signals(force) as signals, processes.temporary_folder(signals) as folder:
+        status = yield
+        if "lessons.grading.run" in sys.modules:
+            sys.modules["lessons.grading.run"].close_servers()  # which wait for more hand-ins until the process ends
+        signals.ignored()
+        left = _left_behind(processes, wait_s=0 if signals.received else 5)
+        if left and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            status = pytest.ExitCode.TESTS_FAILED
+        if status == pytest.ExitCode.TESTS_FAILED:
+            _keep_folders(config, folder)
+    for name in left:
+        print(f"FAILED: left behind by the tests, and ended now: {name}", file=sys.stderr)
+    return status
+
+
+def _left_behind(processes: Any, wait_s: float) -> list[str]:
+    """Ends the processes that the tests have left; returns what they ran. Some end by themselves: they notice that their parent is gone."""
+    until = time.monotonic() + wait_s
+    while processes.descendants() and time.monotonic() < until:
+        time.sleep(0.05)
+    return processes.end_descendants()
+
+
+def _keep_folders(config: pytest.Config, folder: str) -> None:
+    """Moves the temporary folders of failed tests (those of others are removed) into pytest's cache."""
+    if getattr(config, "cache", None) is None:
+        return
+    kept = config.cache.mkdir("failed")
+    shutil.rmtree(kept, ignore_errors=True)
+    for path in Path(folder).glob("pytest-of-*"):
+        with contextlib.suppress(OSError):  # what may not be read is left out
+            shutil.copytree(path, kept / path.name, symlinks=True, ignore=shutil.ignore_patterns("*current"))
+        print(f"the temporary folders of the failed tests are kept in {kept / path.name}", file=sys.stderr)
+
+
+class Workers:
+    """In the controller of pytest-xdist, which runs no tests itself: what interrupts it interrupts its workers at once."""
+
+    def pytest_keyboard_interrupt(self) -> None:
+        from minigrad.cli import processes
+
+        for pid, parent in processes.parents().items():
+            if parent == os.getpid():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGTERM)
 
 
 def _keep_together(item: pytest.Item) -> None:

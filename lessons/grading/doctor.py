@@ -44,7 +44,7 @@ class Finding:
 def examine() -> Finding:
     """Tries out the levels, from the best to the worst, and what each refuses."""
     found = probe()
-    lines = [f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}, user {os.geteuid()}"]
+    lines = [f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}, user {_user()}"]
     lines.append(_line("limits", "limits" in found["obtained"], "memory, CPU time, size of files", found["error"]))
     why = "the kernel has none (5.13 or later is needed), or it is not enabled" if not found["landlock"] else "the kernel refuses it"
     lines.append(_line("Landlock", "landlock" in found["obtained"], f"version {found['landlock']}: files, TCP, signals", why))
@@ -69,6 +69,10 @@ def examine() -> Finding:
                 server.close()
     lines += _advice(level)
     return Finding(level, lines)
+
+
+def _user() -> str:
+    return str(os.geteuid()) if hasattr(os, "geteuid") else os.environ.get("USERNAME", "")
 
 
 def _attempts(server: Server, work: Path, lines: list[str]) -> str:

@@ -22,8 +22,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -41,7 +41,7 @@ from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
 from .judge import Judgement, judge
 from .sheet import Sheet, load_sheet, own_solution
-from .supervisor import Outcome, Questions, Run, Server, Work, bubblewrap, disown_all, forbidden, iter_groups
+from .supervisor import Outcome, Questions, Run, Server, Work, abandon_all, bubblewrap, disown_all, forbidden, iter_groups
 
 JOURNAL, SECRET, UNPACKED, WORK = "journal.jsonl", "secret.key", "unpacked", "work"
 """In the results folder: the journal, the sheet's secret, what was in zips, and what is there only while the grader runs."""
@@ -227,7 +227,8 @@ def _be_a_new_process() -> None:
     disown_all()
 
 
-os.register_at_fork(after_in_child=_be_a_new_process)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_be_a_new_process)
 
 
 def close_servers() -> None:
@@ -460,13 +461,17 @@ def bubblewrap_works(work: Path) -> bool:
 def secret_of(out: Path) -> bytes:
     """The secret of a results folder, drawn when it is first needed. Whoever has it can tell the cases of every hand-in."""
     path = out / SECRET
-    try:
-        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(secrets.token_hex(32).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except FileExistsError:
-        pass
+    if not path.exists():
+        beside = out / f".{SECRET}-{secrets.token_hex(4)}"
+        try:  # an interruption leaves no half a secret
+            with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(secrets.token_hex(32).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):  # another process was first
+                os.link(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
     try:
         secret = bytes.fromhex(path.read_text().strip())
     except ValueError:
@@ -533,8 +538,10 @@ def _spread(
     """The records of all jobs, as they are done. A hand-in that the grader cannot run is noted, and the others go on."""
     own = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) if executor is None else None
     pool: Executor = own or executor  # type: ignore[assignment]
+    futures: dict[Future[Record], str] = {}
     try:
-        futures: dict[Future[Record], str] = {pool.submit(grade_one, job): job["student"] for job in jobs}
+        for job in jobs:
+            futures[pool.submit(grade_one, job)] = job["student"]
         for future in progress(as_completed(futures), len(futures), log):
             try:
                 record = future.result()
@@ -546,6 +553,12 @@ def _spread(
                 report.failed[futures[future]] = f"{type(error).__name__}: {error}"
                 continue
             yield record
+    except BaseException:  # an interruption does not wait for the hand-ins that run
+        if own is not None:
+            own.shutdown(wait=False, cancel_futures=True)
+            while wait(futures, 0.05).not_done:
+                abandon_all()
+        raise
     finally:
         if own is not None:
             own.shutdown(cancel_futures=True)
@@ -608,11 +621,14 @@ def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
 def _write(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
     """A table, written beside its place and then moved there: whoever reads it sees the old one or the new one."""
     beside = path.with_suffix(".csv.new")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-        table.writerow(head)
-        table.writerows([harmless(cell) for cell in row] for row in rows)
-    os.replace(beside, path)
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+            table.writerow(head)
+            table.writerows([harmless(cell) for cell in row] for row in rows)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def harmless(cell: Any) -> Any:

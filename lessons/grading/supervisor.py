@@ -73,7 +73,7 @@ class Stopped(Exception):
 # ----------------------------------------------------------------------------------------------------------------- servers
 
 KNOWN_SENDERS = hasattr(socket, "SO_PASSCRED")
-CREDENTIALS = socket.CMSG_SPACE(12)
+CREDENTIALS = socket.CMSG_SPACE(12) if KNOWN_SENDERS else 0
 """Room for the numbers of process, user and group, which Linux adds to a message."""
 BOOT = "import sys; sys.path.append({library!r}); from untrusted.warm import main; main()"
 
@@ -114,11 +114,13 @@ class Server:
     """A forking server (warm.py) and the folder in which its children work, one after the other."""
 
     def __init__(self, library: Path, wrap: bool, work: Path | None = None) -> None:
+        if not hasattr(os, "fork"):
+            raise confine.ConfinementError("hand-ins can be run on Linux and macOS only; on Windows, use WSL or a virtual machine")
         self.library, self.wrapped = library, wrap
         self.learnt: set[str] = set()
         self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="minigrad-hand-in-", dir=work)))
         self.readable = python_paths(library)
-        ours, theirs = socket.socketpair()
+        self.control, theirs = socket.socketpair()
         command = bubblewrap(library, self.base) if wrap else []
         command += [os.path.realpath(sys.executable), "-I", "-S", "-c", BOOT.format(library=str(library))]
         threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
@@ -127,15 +129,20 @@ class Server:
             command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=self.base, start_new_session=True
         )
         theirs.close()
-        self.control = ours
         _servers.add(self)
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
         self.control.settimeout(60)
         if KNOWN_SENDERS:
             self.control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.sender = 0  # of the last answer: the number that the process has here, whatever it is over there; 0 if nobody can tell
         if not self._answer().get("ready"):
             complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
-            self.close()
             raise confine.ConfinementError(f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}")
         self.command(do="prepare", folder=str(self.base), read=self.readable, memory=confine.MEMORY_BYTES)
 
@@ -207,6 +214,13 @@ class Server:
 
 
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def abandon_all() -> None:
+    """Ends the servers of this process with the hand-ins that they run: a call that waits for one raises ConfinementError."""
+    for server in list(_servers):
+        with contextlib.suppress(OSError):
+            server.control.shutdown(socket.SHUT_RDWR)
 
 
 def disown_all() -> None:

@@ -23,7 +23,6 @@ import importlib
 import inspect
 import json
 import os
-import resource
 import signal
 import socket
 import sys
@@ -150,7 +149,8 @@ class _Server:
         for number, descriptor in enumerate(kept, 100):
             if descriptor >= 0:
                 os.dup2(number, number - 97)
-        os.closerange(7, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536))
+        assert confine.resource is not None
+        os.closerange(7, min(confine.resource.getrlimit(confine.resource.RLIMIT_NOFILE)[0], 65536))
         control = socket.socket(fileno=5)
         locks.ruleset = 6 if locks.ruleset >= 0 else -1
         try:

@@ -47,7 +47,7 @@ RECURSION_LIMIT = 3_000
 FLAGS = 20
 SHORT = 300
 ABSENT = b'{"absent":true}\n'
-TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+TIMERS = tuple(getattr(signal, name) for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF") if hasattr(signal, name))
 
 
 class Student:

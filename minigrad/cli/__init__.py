@@ -4,6 +4,7 @@ This is the outermost door of the house: it may call everything, and nothing in 
 """
 
 import argparse
+import contextlib
 import difflib
 import os
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import minigrad
+from minigrad.cli import processes
 
 COMMANDS = {
     "site": "write the course as a static site",
@@ -39,8 +41,16 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status: 0 done, 1 it could not be done, 2 it was asked for in a wrong way."""
+    """Runs one command and returns its exit status: 0 done, 1 it could not be done, 2 it was asked for in a wrong way, 128 + N stopped by
+    signal N. However it ends, none of its processes and temporary files stays behind.
+
+    argv: the arguments; by default those of this process, which then belongs to the command alone.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    return processes.command(lambda: _run(arguments), own=argv is None, browses=arguments[:1] == ["lab"] and "--check" not in arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         if arguments and arguments[0] in COMMANDS:
             return int(import_module(f"minigrad.cli.{arguments[0]}").main(arguments[1:]))
@@ -50,9 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as stop:
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            complain(str(stop) or "stopped by SIGINT")
+        raise
 
 
 def _no_command(arguments: list[str]) -> int:

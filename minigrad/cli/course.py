@@ -1,6 +1,8 @@
 """Where the course lies, and how the students' edition of it gets into a folder: for `minigrad lab` and `minigrad release`."""
 
 import importlib
+import os
+import secrets
 from pathlib import Path
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
@@ -32,13 +34,16 @@ def copy_course(lessons: Path, folder: Path, files: list[Path] | None = None, re
         ours, theirs = lessons / path, folder / path
         theirs.parent.mkdir(parents=True, exist_ok=True)
         content = student_file(ours)
-        if replace and theirs.is_file() and theirs.read_bytes() != content:
-            theirs.unlink()
-        try:
-            with theirs.open("xb") as file:  # x: fails where anything is there already
-                file.write(content)
-            copied.append(path)
-        except FileExistsError:
+        there = os.path.lexists(theirs)
+        if there and not (replace and theirs.is_file() and theirs.read_bytes() != content):
             if not theirs.is_file() or theirs.read_bytes() != content:
                 kept.append(path)
+            continue
+        beside = theirs.with_name(f".{theirs.name}-{secrets.token_hex(4)}")
+        try:  # an interruption leaves no half a file
+            beside.write_bytes(content)
+            os.replace(beside, theirs)
+        finally:
+            beside.unlink(missing_ok=True)
+        copied.append(path)
     return copied, kept

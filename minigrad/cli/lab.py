@@ -1,16 +1,19 @@
 """`minigrad lab`: the course in JupyterLab, in a folder that belongs to the student."""
 
 import argparse
+import asyncio
 import importlib
 import importlib.util
 import os
 import re
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from minigrad.cli import complain
+from minigrad.cli import complain, processes
 from minigrad.cli.course import LESSONS, copy_course
 
 QUIET = [
@@ -84,8 +87,31 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
         arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]))
     print(f"starting JupyterLab in {folder.resolve()} (Ctrl-C stops it)", flush=True)
-    importlib.import_module("jupyterlab.labapp").LabApp.launch_instance([*arguments, *passed_on])
+    _application().launch_instance([*arguments, *passed_on])
     return 0
+
+
+def _application() -> Any:
+    """JupyterLab, whose server ends its kernels and stops at each signal that asks for it; at Ctrl-C in a terminal it asks first."""
+
+    class Server(importlib.import_module("jupyter_server.serverapp").ServerApp):  # type: ignore[misc]
+        def init_signal(self) -> None:
+            super().init_signal()
+            asks = sys.stdin is not None and sys.stdin.isatty()
+            for number in processes.SIGNALS:
+                ignored = signal.getsignal(number) == signal.SIG_IGN
+                if not ignored and not (asks and number == signal.SIGINT):
+                    signal.signal(number, self._signal_stop)
+
+        def _signal_stop(self, number: int, frame: Any) -> None:
+            if processes.CURRENT is not None:
+                processes.CURRENT.note(number)
+            super()._signal_stop(number, frame)
+
+    class Lab(importlib.import_module("jupyterlab.labapp").LabApp):  # type: ignore[misc]
+        serverapp_class = Server
+
+    return Lab
 
 
 def check() -> int:
@@ -116,7 +142,8 @@ def _runs(lesson: Path) -> bool:
     )
     print(f"{lesson.name}: running its cells", flush=True)
     try:
-        client.execute()
+        with asyncio.Runner(loop_factory=_Loop) as runner:
+            runner.run(client.async_execute())
     except (exceptions.CellControlSignal, exceptions.DeadKernelError, RuntimeError) as error:
         _print_outputs(notebook)
         complain(_failure(notebook, error))
@@ -129,6 +156,16 @@ def _runs(lesson: Path) -> bool:
     cells = sum(cell.cell_type == "code" for cell in notebook.cells)
     print(f"{lesson.name}: all {cells} code cells ran")
     return True
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that refuses handlers of signals: nbclient would put its own in the place of the command's."""
+
+    def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
+        raise RuntimeError("the command handles signals")
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        raise RuntimeError("the command handles signals")
 
 
 def _notebooks() -> list[Path]:

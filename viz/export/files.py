@@ -7,7 +7,7 @@ name, and takes its name in one step when it is finished. What stood there befor
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,18 +28,12 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     folder = final.parent
     if not folder.is_dir():
         raise FileNotFoundError(2, "there is no such folder; make it first", str(folder))
-    handle, name = tempfile.mkstemp(prefix=f".{final.stem[:40]}-", suffix=final.suffix, dir=folder)
-    os.close(handle)
+    # The name is known before the file is there: an interruption at any moment finds it, and removes it.
+    name = folder / f".{final.stem[:40]}-{secrets.token_hex(4)}{final.suffix}"
     try:
-        yield Path(name)
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for their owner only
+        name.touch(mode=0o666, exist_ok=False)
+        yield name
         os.replace(name, final)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
-
-
-def _umask() -> int:
-    now = os.umask(0)
-    os.umask(now)
-    return now

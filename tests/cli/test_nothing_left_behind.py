@@ -1,0 +1,299 @@
+"""However a command is stopped, no process and no temporary file of it is left, and what it had finished stays whole.
+
+Each command runs in a process of its own, is brought into the middle of its work (a busy kernel, a hand-in that loops, a film that is
+drawn), and is then sent a signal or loses its terminal. A process is known by a variable in its environment, or by the test's folder in its
+command line: the grader gives its servers an environment of their own.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import random
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.small_class import hand_in, notebook, write_sheet
+
+ROOT = Path(__file__).parents[2]
+MARK = "MINIGRAD_TEST_OF_PROCESSES"
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="what is left is found in /proc, which Linux has")
+
+ON_A_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+"""Makes standard input the terminal of its session, whose end is then told to the program by SIGHUP."""
+OTHER_LESSONS = (
+    "import sys; from pathlib import Path; from minigrad.cli import main, lab, site; {module}.LESSONS = Path({lessons!r}); sys.exit(main())"
+)
+BUSY = "open('busy', 'w').close()\nx = 0\nwhile True: x += 1"
+"""A cell that tells when it runs, and never ends."""
+
+
+class Command:
+    """A command in a process of its own, with its own folder for temporary files and its own home."""
+
+    def __init__(self, folder: Path, *arguments: str, program: str = "", terminal: bool = False) -> None:
+        self.folder, self.temporary, self.token = folder, folder / "temporary", secrets.token_hex(8)
+        for name in ("temporary", "home", "here"):
+            (folder / name).mkdir(exist_ok=True)
+        home = str(folder / "home")
+        own = {"HOME": home, "IPYTHONDIR": home, "JUPYTER_RUNTIME_DIR": f"{home}/runtime", "JUPYTER_CONFIG_DIR": home, "MPLCONFIGDIR": home}
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        environment = {
+            **os.environ,
+            **own,
+            "TMPDIR": str(self.temporary),
+            "PYTHONPATH": path,
+            MARK: self.token,
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        command = [*(["-c", program] if program else ["-m", "minigrad"]), *arguments]
+        self.said = folder / "said"
+        self.terminal = -1
+        with self.said.open("wb") as output, contextlib.ExitStack() as stack:
+            inputs: int = subprocess.DEVNULL
+            if terminal:
+                self.terminal, inputs = os.openpty()
+                stack.callback(os.close, inputs)
+                command = ["-c", ON_A_TERMINAL, *command]
+            self.process = subprocess.Popen(
+                [sys.executable, *command],
+                env=environment,
+                cwd=folder / "here",
+                stdin=inputs,
+                stdout=inputs if terminal else output,
+                stderr=inputs if terminal else output,
+                start_new_session=True,
+            )
+
+    def processes(self) -> list[str]:
+        """The command lines of the processes that run, of the command and of all that it started."""
+        found, mark, folder = [], f"{MARK}={self.token}".encode(), str(self.folder).encode()
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                line = (path / "cmdline").read_bytes()  # that of a zombie is empty
+                if line and (mark in (path / "environ").read_bytes().split(b"\0") or folder in line):
+                    found.append(line.replace(b"\0", b" ").decode(errors="replace"))
+        return found
+
+    def wait_until(self, ready: Callable[[], object], seconds: float = 120) -> None:
+        end = time.monotonic() + seconds
+        while not ready():
+            assert self.process.poll() is None, f"it ended by itself: {self.told()}"
+            assert time.monotonic() < end, f"it did not come so far: {self.told()}"
+            time.sleep(0.02)
+
+    def told(self) -> str:
+        return self.said.read_text(errors="replace")[-2000:]
+
+    def stop(self, how: str) -> int:
+        """Sends a signal, or closes the terminal; returns the exit status, in the way of a shell."""
+        if how == "terminal":
+            os.close(self.terminal)
+            self.terminal = -1
+        else:
+            self.process.send_signal(getattr(signal, how))
+        status = self.process.wait(60)
+        return 128 - status if status < 0 else status
+
+    def is_stopped_by(self, how: str) -> None:
+        """Asserts that it ends by `how`, and leaves nothing."""
+        number = signal.SIGHUP if how == "terminal" else getattr(signal, how)
+        assert self.stop(how) == 128 + number, self.told()
+        end = time.monotonic() + 15
+        while how == "SIGKILL" and self.processes() and time.monotonic() < end:
+            time.sleep(0.05)  # they notice that a pipe has ended
+        assert self.processes() == []
+        if how != "SIGKILL":  # which lets nobody remove a file
+            assert [str(path) for path in self.temporary.rglob("*")] == []
+            assert list(self.folder.glob("home/runtime/*.json")) == []
+
+    def end(self) -> None:
+        """After a failure."""
+        if self.terminal >= 0:
+            os.close(self.terminal)
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"{MARK}={self.token}".encode() in (path / "environ").read_bytes():
+                    os.kill(int(path.name), signal.SIGKILL)
+
+
+@pytest.fixture
+def begin(tmp_path) -> Iterator[Callable[..., Command]]:
+    """A function that begins a command by its name, and one that waits until it is in the middle of its work."""
+    begun: list[Command] = []
+
+    def start(name: str, how: str = "", folder: Path = tmp_path) -> Command:
+        folder.mkdir(exist_ok=True)
+        command = Command(folder, *ARGUMENTS[name](folder), program=_program(name, folder), terminal=how == "terminal")
+        begun.append(command)
+        return command
+
+    yield start
+    for command in begun:
+        command.end()
+
+
+# --------------------------------------------------------------------------------------------------------------- the commands
+
+
+def _lessons(folder: Path) -> Path:
+    """A course of one lesson, whose cell does not end."""
+    lessons = folder / "lessons"
+    lessons.mkdir(exist_ok=True)
+    cell = {"cell_type": "code", "id": "busy", "metadata": {}, "source": BUSY.replace("busy", str(folder / "busy")), "outputs": []}
+    text = {"cells": [{**cell, "execution_count": None}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (lessons / "01_busy.ipynb").write_text(json.dumps(text))
+    return lessons
+
+
+def _program(name: str, folder: Path) -> str:
+    module = {"check": "lab", "site": "site"}.get(name)
+    return OTHER_LESSONS.format(module=module, lessons=str(_lessons(folder))) if module else ""
+
+
+def _grade(folder: Path) -> list[str]:
+    """A class of which one hand-in does not end."""
+    sheet = write_sheet(folder / "sheet")
+    hand_in(folder / "submitted", "ada", notebook({}))
+    hand_in(folder / "submitted", "bob", notebook({"g": "while True: pass"}))
+    return ["grade", "run", str(sheet), str(folder / "submitted"), "--out", str(folder / "results"), "--jobs", "2", "--trust-students"]
+
+
+def _port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _lab(folder: Path) -> list[str]:
+    (folder / "port").write_text(port := str(_port()))
+    own = ["--no-browser", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    return ["lab", str(folder / "course"), "--", *own, "--IdentityProvider.token=course"]
+
+
+ARGUMENTS: dict[str, Callable[[Path], list[str]]] = {
+    "check": lambda folder: ["lab", "--check"],
+    "lab": _lab,
+    "grade": _grade,
+    "site": lambda folder: ["site", str(folder / "public")],
+    "animate": lambda folder: ["animate", "*".join(["sin(x)"] * 20), "x=1", "-o", str(folder / "films" / "film.gif"), "--quiet"],
+}
+
+
+def _busy(command: Command) -> None:
+    command.wait_until((command.folder / "busy").exists)
+
+
+def _lab_is_busy(command: Command) -> None:
+    """A kernel of the server runs a cell that does not end."""
+    from jupyter_client import BlockingKernelClient
+
+    address = f"http://127.0.0.1:{(command.folder / 'port').read_text()}/api"
+
+    def answers() -> bool:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/status?token=course", timeout=5):
+            return True
+        return False
+
+    command.wait_until(answers)
+    with urllib.request.urlopen(urllib.request.Request(f"{address}/kernels?token=course", b"{}"), timeout=60) as answer:
+        kernel = json.load(answer)["id"]
+    client = BlockingKernelClient(connection_file=str(command.folder / "home" / "runtime" / f"kernel-{kernel}.json"))
+    client.load_connection_file()
+    client.start_channels()
+    client.execute(BUSY.replace("busy", str(command.folder / "busy")))
+    try:
+        _busy(command)
+    finally:
+        client.stop_channels()
+
+
+def _grade_is_busy(command: Command) -> None:
+    """One hand-in is in the journal, and the other one runs."""
+    journal = command.folder / "results" / "journal.jsonl"
+    command.wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 1)
+
+
+def _film_is_drawn(command: Command) -> None:
+    command.wait_until(lambda: list((command.folder / "films").glob(".film-*.gif")))
+
+
+BUSY_WHEN = {"check": _busy, "site": _busy, "lab": _lab_is_busy, "grade": _grade_is_busy, "animate": _film_is_drawn}
+NEEDED = {"check": ("nbclient", "ipykernel"), "lab": ("jupyterlab",), "site": ("sphinx", "myst_nb", "furo"), "animate": ("matplotlib",)}
+
+
+def _prepare(name: str, folder: Path) -> None:
+    if missing := [package for package in NEEDED.get(name, ()) if importlib.util.find_spec(package) is None]:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    folder.mkdir(exist_ok=True)
+    if name == "animate":
+        (folder / "films").mkdir()
+        (folder / "films" / "film.gif").write_bytes(b"the film before")
+    if name == "site":
+        (folder / "public").mkdir()
+        (folder / "public" / "index.html").write_text("the site before")
+
+
+def _work_is_whole(name: str, folder: Path) -> None:
+    """What was finished before, and what the command had finished, is there."""
+    if name == "animate":
+        assert [path.name for path in (folder / "films").iterdir()] == ["film.gif"]
+        assert (folder / "films" / "film.gif").read_bytes() == b"the film before"
+    if name == "site":
+        assert [path.name for path in (folder / "public").iterdir()] == ["index.html"]
+        assert (folder / "public" / "index.html").read_text() == "the site before"
+    if name == "grade":
+        from lessons.grading.journal import last_hand_ins
+
+        assert list(last_hand_ins(folder / "results" / "journal.jsonl")) == ["ada"]
+        assert not (folder / "results" / "work").exists()
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_command_that_is_terminated_leaves_nothing(name, begin, tmp_path):
+    _prepare(name, tmp_path)
+    command = begin(name)
+    BUSY_WHEN[name](command)
+    command.is_stopped_by("SIGTERM")
+    _work_is_whole(name, tmp_path)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("how", ["SIGINT", "SIGHUP", "SIGKILL", "terminal"])
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_command_that_is_stopped_leaves_nothing(name, how, begin, tmp_path):
+    _prepare(name, tmp_path)
+    command = begin(name, how)
+    BUSY_WHEN[name](command)
+    command.is_stopped_by(how)
+    if how != "SIGKILL":
+        _work_is_whole(name, tmp_path)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_command_that_is_stopped_at_any_moment_leaves_nothing(name, begin, tmp_path):
+    """From the start of Python on; before the command has begun, the signal ends it as it ends any program."""
+    chance = random.Random(name)
+    for turn in range(6):
+        folder = tmp_path / str(turn)
+        _prepare(name, folder)
+        command = begin(name, folder=folder)
+        time.sleep(chance.uniform(0.02, 4.0))
+        how = chance.choice(["SIGINT", "SIGTERM", "SIGHUP"])
+        if command.process.poll() is None:
+            command.is_stopped_by(how)
