@@ -263,7 +263,7 @@ def _work_is_whole(name: str, folder: Path) -> None:
         assert not (folder / "results" / "work").exists()
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.whole if name == "animate" else ()) for name in ARGUMENTS])
 def test_a_command_that_is_terminated_leaves_nothing(name, begin, tmp_path):
     _prepare(name, tmp_path)
     command = begin(name)
@@ -297,3 +297,31 @@ def test_a_command_that_is_stopped_at_any_moment_leaves_nothing(name, begin, tmp
         how = chance.choice(["SIGINT", "SIGTERM", "SIGHUP"])
         if command.process.poll() is None:
             command.is_stopped_by(how)
+
+
+ORPHAN = """
+import pathlib, signal, subprocess, sys, tempfile, time
+from minigrad.cli import processes
+processes.GRACE_S = 0.3
+def work():
+    tempfile.mkdtemp()
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w').close(); time.sleep(600)"
+    between = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {stubborn!r}], start_new_session=True)"
+    subprocess.run([sys.executable, "-c", between], start_new_session=True)
+    while True:
+        try:
+            time.sleep(600)
+        except {caught}:
+            pass
+sys.exit(processes.command(work, own=True))
+"""
+
+
+@pytest.mark.parametrize("caught", ["ZeroDivisionError", "BaseException"])
+def test_an_orphan_that_ignores_the_signal_and_work_that_swallows_it_are_ended(caught, tmp_path):
+    command = Command(tmp_path, program=ORPHAN.replace("{caught}", caught))
+    try:
+        command.wait_until((tmp_path / "here" / "ready").exists)
+        command.is_stopped_by("SIGTERM")
+    finally:
+        command.end()
