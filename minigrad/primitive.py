@@ -134,8 +134,9 @@ class Primitive:
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "out")
         self.fills = any(p.name == "out" for p in parameters)
-        self.name, self.kind, self.direct = name, kind, forward
+        self.name, self.kind = name, kind
         self.forward = accumulating(forward) if accumulates else forward
+        self.direct = forward
         self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
         self.promote, self.view, self.conjugates = promote, view, conjugates
         self.outputs, self.differentiable = outputs, tuple(differentiable or (kind != "constant",) * outputs)
@@ -158,6 +159,11 @@ class Primitive:
         registry[name] = self
         for tell in declared:
             tell(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name == "forward":  # whoever replaces the computation replaces it for every dtype
+            self.direct = value
 
     def _rule(self, function: RuleFunction | None) -> Rule | None:
         return None if function is None else Rule(function, self.inputs, self.name)

@@ -248,7 +248,7 @@ scale_shift = primitive(
 
 
 def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
-    out = matmul.forward(xp, x, w.transpose())
+    out = matmul.direct(xp, x, w.transpose())
     if getattr(out, "ndim", 0) and out.dtype == b.dtype:
         if type(out) is HostArray:
             beside_row(lambda xp, table, row: xp.add(table, row, table), out, b, {})
