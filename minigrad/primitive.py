@@ -251,7 +251,10 @@ def in_float32(function: Function) -> Function:
 
     @functools.wraps(function)
     def run(*args: Any, **params: Any) -> Any:
-        if not any(is_narrow(getattr(a, "dtype", None)) for a in args):
+        for a in args:
+            if is_narrow(getattr(a, "dtype", None)):
+                break
+        else:
             return function(*args, **params)
         dtypes = {a.dtype for a in args if hasattr(a, "dtype") and is_differentiable(a.dtype) and a.ndim}
         dtypes = dtypes or {a.dtype for a in args if is_narrow(getattr(a, "dtype", None))}

@@ -8,7 +8,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, HOST_PAYLOADS, float32, host, is_narrow, silently, stretched
 from ..primitive import constant, linear, primitive
 from .shape import broadcast_to, reshape
-from .sums import column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
+from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
 
 Axes = tuple[int, ...]
 FEW = 256
@@ -34,7 +34,7 @@ def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Sum over axes, by the policy of ops/sums.py: the short ways, or `total`."""
     if x.ndim > 1 and len(axes) == 1:
-        if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES and is_column(x):
+        if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES and (x.shape[0] <= AT_ONCE or is_column(x)):
             sums = column_sums(xp, x)
             return sums.reshape(1, -1) if keepdims else sums
         if is_short(x, axes):
@@ -44,6 +44,8 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
             return sums.reshape((*x.shape[:-1], 1)) if keepdims else sums
     if len(axes) == x.ndim and not keepdims and xp is host and is_few(x):
         return total_of_few(x)
+    if x.size <= AT_ONCE and x.dtype in FAST_DTYPES:
+        return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
     return silently.run(total, xp, x, axes, keepdims)
 
 

@@ -18,7 +18,7 @@ from ..primitive import linear, primitive
 from .elementwise import exp, ones_like, where, zeros_like
 from .reduce import kept_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
-from .sums import accumulator
+from .sums import PLAIN, accumulator
 
 # ------------------------------------------------------------------------------------------------------------------ moving along
 
@@ -44,9 +44,13 @@ def backward_recurrence(a: Any, g: Any, axis: int) -> Any:
 
 def _scanned(scan: Any, x: Any, axis: int) -> Any:
     """A running sum or product, in the accumulator's dtype (float64 for float32, as in PyTorch)."""
-    wide = accumulator(x.dtype, x.shape[axis])
-    out = silently.run(scan, x, axis=axis, dtype=wide)
-    return out if wide == x.dtype else silently.run(out.astype, x.dtype)
+    dtype = x.dtype
+    wide = accumulator(dtype, x.shape[axis]) if x.shape[axis] > PLAIN else dtype
+    if wide is dtype:
+        return silently.run(scan, x, axis=axis, dtype=dtype)
+    out = x.astype(wide)
+    silently.run(scan, out, axis=axis, out=out)
+    return silently.run(out.astype, dtype)
 
 
 cumsum = linear(

@@ -9,13 +9,14 @@ An entry is a function of a `Line`: it returns the lines to run, or None where i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ..backend import FAST_DTYPES, Array, DType, Shape, host, is_narrow
 from ..ops.elementwise import ZEROS, host_zeros, long_rows
 from ..ops.linalg import is_turned
-from ..ops.sums import PLAIN, ROWS, is_plain, split
+from ..ops.sums import AT_ONCE, PLAIN, ROWS, is_plain, split
 from .instructions import Literal, Type
 
 FLOATS = "f"
@@ -297,9 +298,9 @@ def _column_sums(k: Line, source: Type, out: str) -> list[str] | None:
     """As `ops.sums.column_sums`; None for long columns, and for a layout that it leaves to `ops.sums.total`."""
     n, columns = source.shape
     x, ordered = k.operands[0], row_major(k.strides[0], source)
-    if n <= PLAIN or not ordered:
+    if n <= AT_ONCE or not ordered:
         by_columns = row_major(k.strides[0] and k.strides[0][::-1], Type(source.shape[::-1], source.dtype))
-        return [f"{_ones(k, n, source)}.dot({x}, out={out})"] if ordered or (by_columns and n <= ROWS) else None
+        return [f"{_ones(k, n, source)}.dot({x}, out={out})"] if n <= AT_ONCE or (by_columns and n <= ROWS) else None
     if n > PLAIN * PLAIN:
         return None
     rows, count, rest = split(n)
@@ -338,7 +339,8 @@ def _sum(k: Line) -> list[str] | None:
 
 def _plain(k: Line, source: Type, axes: tuple[int, ...], keepdims: bool) -> list[str] | None:
     """NumPy's reduction, where the operation leaves it to that."""
-    if is_narrow(source.dtype) or not is_plain(source.shape, axes, source.dtype, row_major(k.strides[0], source)):
+    small = math.prod(source.shape) <= AT_ONCE
+    if is_narrow(source.dtype) or not (small or is_plain(source.shape, axes, source.dtype, row_major(k.strides[0], source))):
         return None
     return [f"add.reduce({k.operands[0]}, axis={axes}, out={k.out}, keepdims={keepdims})"]
 
