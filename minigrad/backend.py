@@ -267,6 +267,11 @@ def is_floating(dtype: DType) -> bool:
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
+def is_narrow(dtype: DType | None) -> bool:
+    """float16 and bfloat16, whose sums are accumulated in float32 (ops/sums.py)."""
+    return isinstance(dtype, np.dtype) and dtype.itemsize == 2 and dtype.kind in "fV"
+
+
 def is_complex(dtype: DType) -> bool:
     """complex64 and complex128."""
     return dtype.kind == "c"
@@ -768,7 +773,7 @@ def highest(dtype: DType) -> Any:
 
 def precision(dtype: DType) -> float:
     """The distance from 1 to the next number of a floating or complex dtype."""
-    return float(np.finfo(dtype).eps)
+    return float((np if dtype.kind in "fc" else importlib.import_module("ml_dtypes")).finfo(dtype).eps)
 
 
 def diagonal_window(array: Array, offset: int, axis1: int, axis2: int) -> Array:

@@ -23,6 +23,7 @@ from .errors import DTypeError, LinAlgError, ShapeError
 from .functions import matmul
 from .methods import attach
 from .ops import factorisations as fa
+from .primitive import in_float32
 from .tensor import Tensor, as_tensor, wrap
 
 # ------------------------------------------------------------------------------------------------------------- results with names
@@ -750,6 +751,7 @@ def trace(A: Any) -> Tensor:
     return fn.sum(diagonal(A), -1)
 
 
+@in_float32
 def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
     """Σ conj(a) b along a dimension."""
     return fn.sum(fn.conj(a) * as_tensor(b), dim)

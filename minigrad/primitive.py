@@ -23,11 +23,15 @@ derivatives.yaml.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+from .backend import float32, is_differentiable, is_narrow, quiet
 
 RuleFunction = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 OUTPUT = -1
 """In a plan: the output itself is kept. Positions 0, 1, … are inputs; SHAPES - i is the shape of input i."""
@@ -103,7 +107,9 @@ class Primitive:
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too, None leaves them;
     view: the result shares the first input's memory; conjugates: the rules treat complex numbers themselves;
     outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative;
-    real_only: complex inputs are refused (what orders or rounds numbers means nothing for them).
+    real_only: complex inputs are refused (what orders or rounds numbers means nothing for them);
+    accumulates: it adds or multiplies many numbers, so float16 and bfloat16 inputs are computed in float32, and the result is rounded
+    once (ops/sums.py). `forward` then does so, and `direct` is the function as it was declared, for float32 and float64.
     """
 
     def __init__(
@@ -121,18 +127,21 @@ class Primitive:
         differentiable: Sequence[bool] | None = None,
         symbol: str | None = None,
         real_only: bool = False,
+        accumulates: bool = False,
     ) -> None:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
         self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "out")
         self.fills = any(p.name == "out" for p in parameters)
-        self.name, self.kind, self.forward = name, kind, forward
+        self.name, self.kind = name, kind
+        self.forward = accumulating(forward) if accumulates else forward
+        self.direct = forward
         self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
         self.promote, self.view, self.conjugates = promote, view, conjugates
         self.outputs, self.differentiable = outputs, tuple(differentiable or (kind != "constant",) * outputs)
         self.symbol = symbol or name
-        self.real_only = real_only
+        self.real_only, self.accumulates = real_only, accumulates
         if kind != "constant" and len(pulls) != len(self.inputs):
             found = ", ".join(self.inputs) or "none"
             raise TypeError(
@@ -150,6 +159,11 @@ class Primitive:
         registry[name] = self
         for tell in declared:
             tell(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name == "forward":  # whoever replaces the computation replaces it for every dtype
+            self.direct = value
 
     def _rule(self, function: RuleFunction | None) -> Rule | None:
         return None if function is None else Rule(function, self.inputs, self.name)
@@ -207,6 +221,53 @@ class Primitive:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (registry.__getitem__, (self.name,))
+
+
+def accumulating(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward function that computes float16 and bfloat16 in float32, and rounds its results to the inputs' dtype."""
+
+    @functools.wraps(forward)
+    def run(xp: Any, *arrays: Any, out: Any = None, **params: Any) -> Any:
+        dtype = next((a.dtype for a in arrays if hasattr(a, "dtype") and is_narrow(a.dtype)), None)
+        if dtype is None:
+            return forward(xp, *arrays, **params) if out is None else forward(xp, *arrays, out=out, **params)
+        wide = [a.astype(float32) if hasattr(a, "dtype") and is_narrow(a.dtype) else a for a in arrays]
+        with quiet():  # a number too large for the dtype becomes infinity
+            result = forward(xp, *wide, **params)
+            if isinstance(result, tuple):
+                return tuple(r.astype(dtype) for r in result)
+            if out is None:
+                return result.astype(dtype)
+            out[...] = result
+            return out
+
+    return run
+
+
+def in_float32(function: Function) -> Function:
+    """A derivative rule or a public function that computes float16 and bfloat16 in float32, and rounds its results to the dtype that the
+    operands promote to. For what squares or multiplies before it adds, so that only the result can overflow.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **params: Any) -> Any:
+        for a in args:
+            if is_narrow(getattr(a, "dtype", None)):
+                break
+        else:
+            return function(*args, **params)
+        dtypes = {a.dtype for a in args if hasattr(a, "dtype") and is_differentiable(a.dtype) and a.ndim}
+        dtypes = dtypes or {a.dtype for a in args if is_narrow(getattr(a, "dtype", None))}
+        cast = registry["cast"]
+        result = function(*(cast(a, dtype=float32) if is_narrow(getattr(a, "dtype", None)) else a for a in args), **params)
+        dtype = dtypes.pop()
+        if dtypes or not is_narrow(dtype):
+            return result
+        if isinstance(result, tuple):
+            return tuple(cast(r, dtype=dtype) for r in result)
+        return cast(result, dtype=dtype)
+
+    return run  # type: ignore[return-value]
 
 
 def _not_connected(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from .. import functions as fn
 from ..errors import ShapeError
 from ..ops import diagonals
 from ..ops import shape as sh
+from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor
 from .running import vector_norm
 
@@ -164,6 +165,7 @@ def dot(a: Any, b: Any) -> Tensor:
     return fn.matmul(a, b)
 
 
+@in_float32
 def vdot(a: Any, b: Any) -> Tensor:
     """Σ conj(a[i]) b[i] of two vectors of equal length."""
     return dot(fn.conj(a), b)
@@ -294,6 +296,7 @@ def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
     return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 
 
+@in_float32
 def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Tensor:
     """The p-norms of all differences between rows of a (…, n, d) and rows of b (…, m, d): (…, n, m). The derivative is 0 where rows
     are equal. compute_mode: PyTorch's choice of algorithm, which changes nothing here.

@@ -10,7 +10,7 @@ from .. import functions as fn
 from ..errors import ShapeError
 from ..ops import index as ix
 from ..ops import scans, sorting
-from ..primitive import Primitive
+from ..primitive import Primitive, in_float32
 from ..tensor import Tensor, as_tensor
 from .common import along, counted, either, floating
 
@@ -86,6 +86,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
     return fn.sum(fn.where(fn.isnan(x), 0.0, x) if backend.is_differentiable(x.dtype) else x, dim, keepdim)
 
 
+@in_float32
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN; NaN if there are none."""
     x = floating(x if dtype is None else as_tensor(x).to(dtype), "nanmean")
@@ -117,6 +118,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- statistics
 
 
+@in_float32
 def var(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None, axis: Any = None
 ) -> Tensor:
@@ -136,6 +138,7 @@ def var(
     return total / float(max(0, count - correction))
 
 
+@in_float32
 def std(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None, axis: Any = None
 ) -> Tensor:
@@ -162,6 +165,7 @@ def rooted(x: Tensor) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- norms
 
 
+@in_float32
 def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """(Σ|x|^p)^(1/p) over `dim` (all axes by default), as of one long vector. ord: p; inf and -inf give the largest and the smallest |x|
     (equal ones share the derivative), 0 counts the elements that are not 0. The derivative is 0 where x is.

@@ -15,6 +15,7 @@ from .. import functions as fn
 from ..batching import all_examples
 from ..errors import DTypeError, ShapeError
 from ..ops import index as ix
+from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor, wrap
 from .common import ValuesIndices, along, floating, read_along
 from .order import argsort, searchsorted
@@ -97,6 +98,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 # ------------------------------------------------------------------------------------------------------------- covariance
 
 
+@in_float32
 def cov(x: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables, one a row, of which each column is an observation: Σ w (a − ā) conj(b − b̄) / (Σ w − correction).
 
@@ -130,6 +132,7 @@ def cov(x: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = 
     return out.reshape(()) if rows.shape[0] == 1 else out
 
 
+@in_float32
 def corrcoef(x: Any) -> Tensor:
     """The correlations of variables, one a row: their covariances divided by their standard deviations."""
     x = as_tensor(x)
@@ -250,11 +253,13 @@ def _edges(v: Tensor, bins: Any, ends: Sequence[float] | None) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- sampled curves
 
 
+@in_float32
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """∫ y dx by the trapezoidal rule along a dimension, at places x (a vector, or a tensor that broadcasts) or at distances dx."""
     return fn.sum(_strips(y, x, dx, dim, "trapezoid"), dim)
 
 
+@in_float32
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """The integrals of `trapezoid` up to each place but the first."""
     return cumsum(_strips(y, x, dx, dim, "cumulative_trapezoid"), dim)
@@ -333,6 +338,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return fn.logical_not(found) if invert else found
 
 
+@in_float32
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     """x with each slice along a dimension whose p-norm is larger than maxnorm shortened to it."""
     from .running import vector_norm

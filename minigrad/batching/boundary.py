@@ -21,6 +21,7 @@ from ..errors import BatchingError
 from ..nodes import Leaf, Node, reached_from
 from ..ops.linalg import matmul, swapped
 from ..ops.network import affine
+from ..ops.reduce import sum_forward
 from ..primitive import Primitive, primitive
 from ..tensor import Tensor
 from . import value
@@ -67,7 +68,7 @@ def _total(xp: Any, x: Any, *, place: BatchAxis) -> Any:
         return packed(array * place.size, axes)
     where = axes.index(place)
     times = 1 if array.shape[where] == place.size else place.size
-    total = xp.add.reduce(array, axis=where)
+    total = sum_forward(xp, array, axes=(where,), keepdims=False)
     return packed(normal(total if times == 1 else total * times), tuple(a for a in axes if a is not place))
 
 

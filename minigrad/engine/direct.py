@@ -63,7 +63,7 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
         elif kind not in IMMUTABLE:
             return otherwise(a, params)
         try:
-            y = prim.forward(host, x, **params) if params else prim.forward(host, x)
+            y = prim.direct(host, x, **params) if params else prim.direct(host, x)
         except ValueError:
             return otherwise(a, params)
         kind = type(y)
@@ -144,9 +144,9 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
         alike = first is not HostArray or second is not HostArray or x.shape == y.shape
         try:
             if not alike and elementwise:
-                z = beside_row(prim.forward, x, y, params)
+                z = beside_row(prim.direct, x, y, params)
             else:
-                z = prim.forward(host, x, y, **params) if params else prim.forward(host, x, y)
+                z = prim.direct(host, x, y, **params) if params else prim.direct(host, x, y)
         except ValueError:
             return long(a, b, params)
         kind = type(z)

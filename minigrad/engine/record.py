@@ -120,7 +120,7 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
     if not tensors:
         return _on_arrays(prim, args, params, plain)
     if plain and not raw:
-        result = prim.forward(host, *arrays, **params)
+        result = prim.direct(host, *arrays, **params)
         if prim.outputs != 1:
             result = tuple(normal(r) for r in result)
         elif type(result) not in IMMUTABLE and (type(result) is not HostArray or not result.ndim):

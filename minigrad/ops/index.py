@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import copy_in_order, scatter_add, scatter_extreme_at
+from ..backend import copy_in_order, scatter_add, scatter_extreme_at, silently
 from ..primitive import linear, primitive
 from .elementwise import ones_like, where, zeros_like
+from .sums import accumulator
 
 
 def is_basic(index: Any) -> bool:
@@ -61,9 +62,12 @@ def explicit(index: Any, ndim: int) -> Any:
 
 
 def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
-    out = xp.zeros(shape, g.dtype)
-    scatter_add(xp, out, explicit(index, len(shape)), g)
-    return out
+    """At least as many numbers as places are added in the accumulator's dtype: for fewer, a wider copy of all places would cost more than
+    the additions. There the running totals are of the dtype itself, as PyTorch's always are."""
+    wide = accumulator(g.dtype, g.size if g.size >= _size(shape) else 1)
+    out = xp.zeros(shape, wide)
+    scatter_add(xp, out, explicit(index, len(shape)), g.astype(wide, copy=False))
+    return out if wide == g.dtype else silently.run(out.astype, g.dtype)
 
 
 window = linear("window", _window, lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)), view=True, symbol="getitem")
@@ -77,18 +81,21 @@ gather = linear(
     symbol="getitem",
 )
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
-ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=index), symbol="scatter")
+ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=index), symbol="scatter", accumulates=True)
 """Zeros of `shape`, with the elements of g added at the index: repeated indices accumulate."""
 
 
 def _index_put(xp: Any, x: Any, values: Any, *, index: Any, accumulate: bool) -> Any:
-    out = x.copy()
     index = explicit(index, x.ndim)
-    if accumulate:
-        scatter_add(xp, out, index, values)
-    else:
+    if not accumulate:
+        out = x.copy()
         out[index] = values
-    return out
+        return out
+    count = getattr(values, "size", 1)
+    wide = accumulator(x.dtype, count if count >= x.size else 1)
+    out = x.astype(wide)
+    scatter_add(xp, out, index, values.astype(wide, copy=False) if wide != x.dtype else values)
+    return out if wide == x.dtype else silently.run(out.astype, x.dtype)
 
 
 def _index_put_base(g: Any, *, index: Any, accumulate: bool) -> Any:
@@ -114,6 +121,7 @@ index_put = primitive(
         _index_put_base,
         lambda t, x_shape, *, index, accumulate: index_put(_blank(t, x_shape), t, index=index, accumulate=accumulate),
     ],
+    accumulates=True,
 )
 """x with the elements at an index replaced by `values` (or increased by them)."""
 

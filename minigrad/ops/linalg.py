@@ -79,5 +79,5 @@ def is_turned(a: tuple[int, ...], b: tuple[int, ...], strides: tuple[int, ...]) 
     return strides[0] < strides[1] and b[0] * b[1] <= 4096 and 64 <= a[0] <= 1_000_000 // max(1, b[0] * b[1])
 
 
-matmul = bilinear("matmul", _matmul, _left, _right, symbol="@")
+matmul = bilinear("matmul", _matmul, _left, _right, symbol="@", accumulates=True)
 """A @ B of any ranks, batch axes broadcast."""

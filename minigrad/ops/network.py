@@ -6,15 +6,17 @@ one rule serves both modes; `affine` is the layer x Wᵀ + b. Axes are non-negat
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, HostArray, beside_row, host, silently
-from ..primitive import elementwise, primitive
+from ..primitive import elementwise, in_float32, primitive
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
 from .reduce import kept_shape, mean, sum_, sum_forward
-from .shape import broadcast_to, has_rows, inverse_of, reshape, sum_to
+from .shape import broadcast_to, inverse_of, reshape, sum_to
+from .sums import FEW_TERMS, has_rows
 
 Axes = tuple[int, ...]
 
@@ -63,21 +65,23 @@ def _over(axis: int, x: Any) -> Axes:
     return (axis,) if x.ndim else ()
 
 
+@in_float32
 def _softmax_rule(g: Any, y: Any, *, axis: int) -> Any:
     """J = diag(y) − y yᵀ is symmetric: the pull is the push."""
     weighted = g * y
     return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)
 
 
-softmax = primitive("softmax", _softmax, [_softmax_rule], [_softmax_rule], promote="float", real_only=True)
+softmax = primitive("softmax", _softmax, [_softmax_rule], [_softmax_rule], promote="float", real_only=True, accumulates=True)
 """e^x / Σ e^x along an axis."""
 log_softmax = primitive(
     "log_softmax",
     _log_softmax,
-    [lambda g, y, *, axis: g - exp(y) * sum_(g, axes=_over(axis, y), keepdims=True)],
-    [lambda t, y, *, axis: t - sum_(exp(y) * t, axes=_over(axis, y), keepdims=True)],
+    [in_float32(lambda g, y, *, axis: g - exp(y) * sum_(g, axes=_over(axis, y), keepdims=True))],
+    [in_float32(lambda t, y, *, axis: t - sum_(exp(y) * t, axes=_over(axis, y), keepdims=True))],
     promote="float",
     real_only=True,
+    accumulates=True,
 )
 """x − ln Σ e^x along an axis."""
 
@@ -95,7 +99,7 @@ def _mean_product(xp: Any, a: Any, b: Any, axes: Axes) -> Any:
         return _mean(xp, a * b, axes)
     before, length, rest = rows
     dots = silently.run(xp.matmul, a.reshape((*before, 1, length)), b.reshape((*before, length, 1)))
-    return xp.add.reduce(dots, axis=rest, keepdims=True).reshape(kept_shape(a.shape, axes)) / math.prod(a.shape[axis] for axis in axes)
+    return sum_forward(xp, dots, axes=rest, keepdims=True).reshape(kept_shape(a.shape, axes)) / math.prod(a.shape[axis] for axis in axes)
 
 
 def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
@@ -129,6 +133,7 @@ def _placed(result: Any, out: Any) -> Any:
     return out
 
 
+@in_float32
 def _standardize_bend(g: Any, t: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     """The derivative by x of ⟨g, J t⟩. With y the standardised x and ⟨ , ⟩ the mean over the axes,
 
@@ -159,22 +164,36 @@ def mean_of_product(a: Any, b: Any, axes: Axes) -> Any:
 
 
 def _as_rows(a: Any, axes: Axes) -> tuple[Axes, int, Axes] | None:
-    """How `mean_of_product` sees an array as rows: the sizes of the axes before a row, its length (over the last axes, all of which are
-    among `axes`), and the other ones of `axes`. None where that would not pay."""
+    """How `mean_of_product` sees an array as rows: the sizes of the axes before a row, its length, and the axes to sum the products over.
+
+    A row is what the last axes hold that are all among `axes`, or a part of that, short enough for one product. None where that would not
+    pay."""
     lead = a.ndim
     while lead - 1 in axes:
         lead -= 1
     length = math.prod(a.shape[lead:])
     if length < 64 or length * math.prod(a.shape[:lead]) < 1 << 14 or a.dtype not in FAST_DTYPES:
         return None
-    return tuple(a.shape[:lead]), length, tuple(axis for axis in axes if axis < lead)
+    before, rest = tuple(a.shape[:lead]), tuple(axis for axis in axes if axis < lead)
+    if length <= FEW_TERMS:
+        return before, length, rest
+    part = _part_of(length)
+    return ((*before, length // part), part, (*rest, lead)) if part else None
+
+
+@functools.lru_cache(1024)
+def _part_of(length: int) -> int:
+    """The largest divisor of a row's length up to `FEW_TERMS`; 0 if that is less than 64."""
+    return next((n for n in range(FEW_TERMS, 63, -1) if length % n == 0), 0)
 
 
 def _standardize_rule(g: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     return standardize_push(g, x, axes=axes, eps=eps)
 
 
-standardize = primitive("standardize", _standardize, [_standardize_rule], [_standardize_rule], promote="float", real_only=True)
+standardize = primitive(
+    "standardize", _standardize, [_standardize_rule], [_standardize_rule], promote="float", real_only=True, accumulates=True
+)
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
 standardize_push = primitive(
     "standardize_push",
@@ -183,6 +202,7 @@ standardize_push = primitive(
     [_standardize_rule, _standardize_bend],
     promote="float",
     real_only=True,
+    accumulates=True,
 )
 """J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J = (1 − 1/n − y yᵀ/n) / σ is symmetric: the
 pull is the push.
@@ -197,6 +217,7 @@ def _scale_shift(xp: Any, x: Any, w: Any, b: Any, *, out: Any = None) -> Any:
     return _placed(y + b, out)
 
 
+@in_float32
 def _total_product(g: Any, x: Any, shape: Axes) -> Any:
     """g · x summed to a shape that broadcasts to theirs."""
     kept = (1,) * (x.ndim - len(shape)) + tuple(shape)
@@ -227,7 +248,7 @@ scale_shift = primitive(
 
 
 def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
-    out = matmul.forward(xp, x, w.transpose())
+    out = matmul.direct(xp, x, w.transpose())
     if getattr(out, "ndim", 0) and out.dtype == b.dtype:
         if type(out) is HostArray:
             beside_row(lambda xp, table, row: xp.add(table, row, table), out, b, {})
@@ -256,6 +277,7 @@ affine = primitive(
         lambda t, y: broadcast_to(t, shape=tuple(y.shape)),
     ],
     promote="same",
+    accumulates=True,
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
 

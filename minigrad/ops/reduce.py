@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, HOST_PAYLOADS, host, silently, stretched
+from ..backend import FAST_DTYPES, HOST_PAYLOADS, float32, host, is_narrow, silently, stretched
 from ..primitive import constant, linear, primitive
-from .shape import broadcast_to, column_sums, has_rows, is_few, is_short, reshape, row_sums, slice_sums, total_of_few
+from .shape import broadcast_to, reshape
+from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
 
 Axes = tuple[int, ...]
 FEW = 256
@@ -31,19 +32,21 @@ def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
 
 
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
-    """Sum over axes."""
+    """Sum over axes, by the policy of ops/sums.py: the short ways, or `total`."""
     if x.ndim > 1 and len(axes) == 1:
-        if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES:
-            total = column_sums(xp, x)
-            return total.reshape(1, -1) if keepdims else total
+        if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES and (x.shape[0] <= AT_ONCE or is_column(x)):
+            sums = column_sums(xp, x)
+            return sums.reshape(1, -1) if keepdims else sums
         if is_short(x, axes):
             return silently.run(slice_sums, x, axes[0], keepdims)
         if has_rows(x, axes):
-            total = row_sums(xp, x)
-            return total.reshape((*x.shape[:-1], 1)) if keepdims else total
+            sums = row_sums(xp, x)
+            return sums.reshape((*x.shape[:-1], 1)) if keepdims else sums
     if len(axes) == x.ndim and not keepdims and xp is host and is_few(x):
         return total_of_few(x)
-    return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
+    if x.size <= AT_ONCE and x.dtype in FAST_DTYPES:
+        return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
+    return silently.run(total, xp, x, axes, keepdims)
 
 
 sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes))
@@ -52,8 +55,8 @@ sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape,
 def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Mean over axes; NaN over no elements."""
     count = math.prod(x.shape[i] for i in axes) or math.nan
-    if x.dtype.itemsize == 2:  # half precision: the sum of numbers may overflow where their mean does not
-        return (sum_forward(xp, x.astype("float32"), axes=axes, keepdims=keepdims) / count).astype(x.dtype)
+    if is_narrow(x.dtype):  # the sum of numbers may overflow where their mean does not
+        return (sum_forward(xp, x.astype(float32), axes=axes, keepdims=keepdims) / count).astype(x.dtype)
     return sum_forward(xp, x, axes=axes, keepdims=keepdims) / count
 
 

@@ -16,8 +16,9 @@ from typing import Any
 from ..backend import silently
 from ..primitive import linear, primitive
 from .elementwise import exp, ones_like, where, zeros_like
-from .reduce import kept_shape, spread, sum_
+from .reduce import kept_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
+from .sums import PLAIN, accumulator
 
 # ------------------------------------------------------------------------------------------------------------------ moving along
 
@@ -40,21 +41,35 @@ def backward_recurrence(a: Any, g: Any, axis: int) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------------------- scans
 
+
+def _scanned(scan: Any, x: Any, axis: int) -> Any:
+    """A running sum or product, in the accumulator's dtype (float64 for float32, as in PyTorch)."""
+    dtype = x.dtype
+    wide = accumulator(dtype, x.shape[axis]) if x.shape[axis] > PLAIN else dtype
+    if wide is dtype:
+        return silently.run(scan, x, axis=axis, dtype=dtype)
+    out = x.astype(wide)
+    silently.run(scan, out, axis=axis, out=out)
+    return silently.run(out.astype, dtype)
+
+
 cumsum = linear(
     "cumsum",
-    lambda xp, x, *, axis: silently.run(xp.cumsum, x, axis=axis, dtype=x.dtype),
+    lambda xp, x, *, axis: _scanned(xp.cumsum, x, axis),
     lambda g, *, axis: flip(cumsum(flip(g, axes=(axis,)), axis=axis), axes=(axis,)),
+    accumulates=True,
 )
 """y[k] = x[0] + … + x[k] along an axis."""
 
 
 def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
-    out = xp.zeros(xp.broadcast(a, b).shape, b.dtype)  # of one shape, but for batch axes that only one of them has
+    wide = accumulator(b.dtype, b.shape[axis])
+    out = xp.zeros(xp.broadcast(a, b).shape, wide)  # of one shape, but for batch axes that only one of them has
     out[...] = b
     before = (slice(None),) * axis
     for k in range(1, b.shape[axis]):
         out[(*before, k)] += a[(*before, k)] * out[(*before, k - 1)]
-    return out
+    return out if wide == b.dtype else silently.run(out.astype, b.dtype)
 
 
 recurrence = primitive(
@@ -69,23 +84,26 @@ recurrence = primitive(
         lambda t, a, *, axis: recurrence(a, t, axis=axis),
     ],
     promote="same",
+    accumulates=True,
 )
 """y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of the interpreter for each k."""
 cumprod = primitive(
     "cumprod",
-    lambda xp, x, *, axis: silently.run(xp.cumprod, x, axis=axis, dtype=x.dtype),
+    lambda xp, x, *, axis: _scanned(xp.cumprod, x, axis),
     [lambda g, x, y, *, axis: delayed(y, axis, ones_like) * backward_recurrence(x, g, axis)],
     [lambda t, x, y, *, axis: recurrence(x, t * delayed(y, axis, ones_like), axis=axis)],
+    accumulates=True,
 )
 """y[k] = x[0] · … · x[k] along an axis."""
 
 
 def _logcumsumexp(xp: Any, x: Any, *, axis: int) -> Any:
-    out = x.copy()
+    wide = accumulator(x.dtype, x.shape[axis])
+    out = x.astype(wide)
     before = (slice(None),) * axis
     for k in range(1, x.shape[axis]):
         out[(*before, k)] = silently.run(xp.logaddexp, out[(*before, k - 1)], x[(*before, k)])
-    return out
+    return out if wide == x.dtype else silently.run(out.astype, x.dtype)
 
 
 def _share(part: Any, y: Any) -> Any:
@@ -105,6 +123,7 @@ logcumsumexp = primitive(
     [lambda g, x, y, *, axis: _share(x, y) * backward_recurrence(_share(delayed(y, axis, _nothing), y), g, axis)],
     [lambda t, x, y, *, axis: recurrence(_share(delayed(y, axis, _nothing), y), t * _share(x, y), axis=axis)],
     real_only=True,
+    accumulates=True,
 )
 """y[k] = ln(e^x[0] + … + e^x[k]) along an axis, without overflow: y[k] = ln(e^y[k-1] + e^x[k])."""
 
@@ -128,6 +147,7 @@ prod = primitive(
     lambda xp, x, *, axes, keepdims: silently.run(xp.prod, x, axis=axes, keepdims=keepdims),
     [lambda g, x, *, axes: spread(g, tuple(x.shape), axes) * _others(x, axes)],
     [lambda t, x, *, axes, keepdims: sum_(t * _others(x, axes), axes=axes, keepdims=keepdims)],
+    accumulates=True,
 )
 """Product over axes; 1 over no elements."""
 
@@ -140,7 +160,7 @@ def _logsumexp(xp: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any
         top = xp.asarray(x.max(axis=axes, keepdims=True))
         top = xp.where(xp.isfinite(top), top, xp.zeros(kept, x.dtype))
     parts = silently.run(xp.exp, x - top)
-    y = silently.run(xp.log, xp.add.reduce(parts, axis=axes, keepdims=True)) + top
+    y = silently.run(xp.log, sum_forward(xp, parts, axes=axes, keepdims=True)) + top
     return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
 
 
@@ -151,6 +171,7 @@ logsumexp = primitive(
     [lambda t, x, y, *, axes, keepdims: sum_(t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims)],
     promote="float",
     real_only=True,
+    accumulates=True,
 )
 """ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a
 derivative: NaN).

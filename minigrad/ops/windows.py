@@ -26,6 +26,8 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, host, silently
 from ..primitive import bilinear, linear, primitive
+from .reduce import sum_forward
+from .sums import accumulator
 
 Sizes = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -114,7 +116,7 @@ def _convolve_weight(xp: Any, x: Any, g: Any, *, stride: Sizes, padding: Pairs, 
     counts, outs = tuple(g.shape[2:]), g.shape[1]
     columns = _columns(xp, x, size, counts, stride, padding, dilation, groups)
     rows = g.reshape((g.shape[0], groups, outs // groups, math.prod(counts)))
-    total = xp.add.reduce(_product(xp, rows, columns.transpose(0, 1, 3, 2)), axis=0)
+    total = sum_forward(xp, _product(xp, rows, columns.transpose(0, 1, 3, 2)), axes=(0,), keepdims=False)
     return total.reshape((outs, x.shape[1] // groups, *size))
 
 
@@ -236,6 +238,7 @@ convolve = bilinear(
         x, g, stride=stride, padding=padding, dilation=dilation, groups=groups, size=tuple(w_shape[2:])
     ),
     symbol="∗",
+    accumulates=True,
 )
 """x (N, C, *S) with w (O, C/groups, *K): (N, O, *windows). `padding` has a pair (before, after) for each spatial axis."""
 convolve_input = bilinear(
@@ -246,6 +249,7 @@ convolve_input = bilinear(
         c, g, stride=stride, padding=padding, dilation=dilation, groups=groups, size=tuple(w_shape[2:])
     ),
     symbol="∗ᵀ",
+    accumulates=True,
 )
 """g (N, O, *windows) with w: an image of `size`. The transpose of `convolve` in x, known as transposed convolution."""
 convolve_weight = bilinear(
@@ -255,6 +259,7 @@ convolve_weight = bilinear(
         g, c, stride=stride, padding=padding, dilation=dilation, groups=groups, size=tuple(x_shape[2:])
     ),
     lambda c, x, *, stride, padding, dilation, groups: convolve(x, c, stride=stride, padding=padding, dilation=dilation, groups=groups),
+    accumulates=True,
 )
 """x with g: a kernel of `size`. The transpose of `convolve` in w."""
 
@@ -392,8 +397,27 @@ def _chosen(xp: Any, hit: Any, g: Any) -> Any:
     return xp.multiply(g.view(f"int{8 * g.dtype.itemsize}"), hit.view("int8")).view(g.dtype)
 
 
+def _added(function: Any, count: int, out: Any, xp: Any, g: Any, *others: Any, **how: Any) -> Any:
+    """A function that adds `count` numbers one after another to each element of its result, in the accumulator's dtype."""
+    wide = accumulator(g.dtype, count)
+    if wide == g.dtype:
+        return function(xp, g, *others, **how, out=out)
+    result = function(xp, g.astype(wide), *others, **how, out=None)
+    if out is None:
+        return silently.run(result.astype, g.dtype)
+    out[...] = result
+    return out
+
+
 def _max_pull(
     xp: Any, g: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any = None
+) -> Any:
+    how = {"axis": axis, "size": size, "stride": stride, "dilation": dilation, "padding": padding}
+    return _added(_max_pull_in, -(-size // stride), out, xp, g, x, m, **how)
+
+
+def _max_pull_in(
+    xp: Any, g: Any, x: Any, m: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any
 ) -> Any:
     pulled = xp.empty(x.shape, g.dtype) if out is None else out
     flat = _Lines(xp, x.shape[axis], x.shape, axis, size, stride, dilation, padding)
@@ -460,6 +484,7 @@ window_max_pull = primitive(
         None,
         None,
     ],
+    accumulates=True,
 )
 """Each window's g added where the window found its maximum m in x: linear in g, and which element won does not change with x."""
 window_max_push = primitive(
@@ -484,11 +509,22 @@ window_max_push = primitive(
 
 
 def _window_sum(xp: Any, x: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], out: Any = None) -> Any:
-    return _combined(xp, xp.add, 0, out, x, axis, size, stride, dilation, padding)
+    return _added(_window_sum_in, size, out, xp, x, axis=axis, how=(size, stride, dilation, padding))
+
+
+def _window_sum_in(xp: Any, x: Any, *, axis: int, how: Any, out: Any) -> Any:
+    return _combined(xp, xp.add, 0, out, x, axis, *how)
 
 
 def _window_spread(
     xp: Any, g: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], length: int, out: Any = None
+) -> Any:
+    how = {"axis": axis, "size": size, "stride": stride, "dilation": dilation, "padding": padding, "length": length}
+    return _added(_window_spread_in, -(-size // stride), out, xp, g, **how)
+
+
+def _window_spread_in(
+    xp: Any, g: Any, *, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int], length: int, out: Any
 ) -> Any:
     x = xp.empty((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype) if out is None else out
     flat = _Lines(xp, length, g.shape, axis, size, stride, dilation, padding)
@@ -509,6 +545,7 @@ window_sum = linear(
     lambda g, x_shape, *, axis, size, stride, dilation, padding: window_spread(
         g, axis=axis, size=size, stride=stride, dilation=dilation, padding=padding, length=x_shape[axis]
     ),
+    accumulates=True,
 )
 """Sum of each window along an axis."""
 window_spread = linear(
@@ -517,5 +554,6 @@ window_spread = linear(
     lambda c, *, axis, size, stride, dilation, padding: window_sum(
         c, axis=axis, size=size, stride=stride, dilation=dilation, padding=padding
     ),
+    accumulates=True,
 )
 """Each window's g added to all elements of the window, on an axis of `length` elements. The transpose of `window_sum`."""

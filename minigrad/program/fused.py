@@ -178,7 +178,8 @@ class Fused(Primitive):
         self.name = "_".join(["fused", *dict.fromkeys(i.primitive.name for i in members)][:6])
         self.kind, self.inputs, self.keywords, self.outputs = "fused", tuple(f"a{i}" for i in range(len(reads))), (), len(makes)
         self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
-        self.forward, self.promote, self.differentiable = self._launch, None, (False,) * len(makes)
+        self.forward = self.direct = self._launch
+        self.promote, self.differentiable, self.accumulates = None, (False,) * len(makes), False
 
     def _launch(self, xp: Any, *operands: Any) -> Any:
         """Results in new memory: one array, or a tuple."""

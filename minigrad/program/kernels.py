@@ -9,12 +9,14 @@ An entry is a function of a `Line`: it returns the lines to run, or None where i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, Array, DType, Shape, host
+from ..backend import FAST_DTYPES, Array, DType, Shape, host, is_narrow
 from ..ops.elementwise import ZEROS, host_zeros, long_rows
 from ..ops.linalg import is_turned
+from ..ops.sums import AT_ONCE, PLAIN, ROWS, is_plain, split
 from .instructions import Literal, Type
 
 FLOATS = "f"
@@ -292,9 +294,29 @@ def _ones_like(k: Line) -> list[str] | None:
 # ------------------------------------------------------------------------------------------------------- sums and products
 
 
-def _column_sums(k: Line, source: Type, out: str) -> list[str]:
-    ones = k.static("ones", k.xp.ones(source.shape[0], source.dtype))
-    return [f"{ones}.dot({k.operands[0]}, out={out})"]
+def _column_sums(k: Line, source: Type, out: str) -> list[str] | None:
+    """As `ops.sums.column_sums`; None for long columns, and for a layout that it leaves to `ops.sums.total`."""
+    n, columns = source.shape
+    x, ordered = k.operands[0], row_major(k.strides[0], source)
+    if n <= AT_ONCE or not ordered:
+        by_columns = row_major(k.strides[0] and k.strides[0][::-1], Type(source.shape[::-1], source.dtype))
+        return [f"{_ones(k, n, source)}.dot({x}, out={out})"] if n <= AT_ONCE or (by_columns and n <= ROWS) else None
+    if n > PLAIN * PLAIN:
+        return None
+    rows, count, rest = split(n)
+    folded, body = k.scratch((count, columns), source.dtype), f"[:{n - rest}]" if rest else ""
+    lines = [
+        f"{_ones(k, rows, source)}.dot({k.view(x, f'{body}.reshape({rows}, {count * columns})')}, out={k.view(folded, '.reshape(-1)')})",
+        f"{_ones(k, count, source)}.dot({folded}, out={out})",
+    ]
+    if rest:
+        left = k.scratch((columns,), source.dtype)
+        lines += [f"{_ones(k, rest, source)}.dot({k.view(x, f'[{n - rest}:]')}, out={left})", f"add({out}, {left}, out={out})"]
+    return lines
+
+
+def _ones(k: Line, count: int, source: Type) -> str:
+    return k.static("ones", k.xp.ones(count, source.dtype))
 
 
 @entry("sum")
@@ -302,20 +324,34 @@ def _sum(k: Line) -> list[str] | None:
     source, axes, keepdims = k.array(0), k.params["axes"], k.params["keepdims"]
     if source is None or source.dtype != k.made.dtype or not k.made.shape:
         return None
-    if _is_short(source, axes):
-        return _slices(k, source, axes[0], keepdims)
-    if axes == (0,) and len(source.shape) == 2 and source.dtype in FAST_DTYPES:
-        return None if keepdims else _column_sums(k, source, k.out)
+    ordered = row_major(k.strides[0], source)
+    if source.dtype in FAST_DTYPES:
+        if axes == (0,) and len(source.shape) == 2 and (lines := _column_sums(k, source, k.view(k.out, "[0]") if keepdims else k.out)):
+            return lines
+        if _is_short(source, axes):
+            return _slices(k, source, axes[0], keepdims)
+        if axes == (len(source.shape) - 1,) and len(source.shape) > 1 and 0 < source.shape[-1] <= ROWS and ordered:
+            rows = f".reshape(-1, {source.shape[-1]})"
+            ones = _ones(k, source.shape[-1], source)
+            return [f"{k.view(k.operands[0], rows)}.dot({ones}, out={k.view(k.out, '.reshape(-1)')})"]
+    return _plain(k, source, axes, keepdims)
+
+
+def _plain(k: Line, source: Type, axes: tuple[int, ...], keepdims: bool) -> list[str] | None:
+    """NumPy's reduction, where the operation leaves it to that."""
+    small = math.prod(source.shape) <= AT_ONCE
+    if is_narrow(source.dtype) or not (small or is_plain(source.shape, axes, source.dtype, row_major(k.strides[0], source))):
+        return None
     return [f"add.reduce({k.operands[0]}, axis={axes}, out={k.out}, keepdims={keepdims})"]
 
 
 def _is_short(source: Type, axes: tuple[int, ...]) -> bool:
-    """As `ops.shape.is_short`."""
+    """As `ops.sums.is_short`."""
     return len(axes) == 1 and 2 <= source.shape[axes[0]] <= 4 and len(source.shape) > 1 and source.dtype in FAST_DTYPES
 
 
 def _slices(k: Line, source: Type, axis: int, keepdims: bool) -> list[str]:
-    """The sum over a short axis slice by slice, as in the operation (`ops.shape.slice_sums`)."""
+    """The sum over a short axis slice by slice, as in the operation (`ops.sums.slice_sums`)."""
     before = ":, " * axis
     names = [f"[{before}{i}:{i + 1}]" if keepdims else f"[{before}{i}]" for i in range(source.shape[axis])]
     first, *others = (k.view(k.operands[0], name) for name in names)
@@ -340,14 +376,15 @@ def _sum_to(k: Line) -> list[str] | None:
     source, shape = k.array(0), k.made.shape
     if source is None or source.dtype not in FAST_DTYPES:
         return None
-    if len(source.shape) == 2 and shape in ((source.shape[1],), (1, source.shape[1])) and source.shape[0] != 1:
-        return _column_sums(k, source, k.out if len(shape) == 1 else k.view(k.out, "[0]"))
+    columns = len(source.shape) == 2 and shape in ((source.shape[1],), (1, source.shape[1])) and source.shape[0] != 1
+    if columns and (lines := _column_sums(k, source, k.out if len(shape) == 1 else k.view(k.out, "[0]"))):
+        return lines
     if len(shape) != len(source.shape) or shape == source.shape:
         return None
     axes = tuple(i for i, n in enumerate(shape) if n == 1 and source.shape[i] != 1)
     if _is_short(source, axes):
         return _slices(k, source, axes[0], True)
-    return [f"add.reduce({k.operands[0]}, axis={axes}, out={k.out}, keepdims=True)"]
+    return _plain(k, source, axes, True)
 
 
 def row_major(strides: tuple[int, ...] | None, kind: Type) -> bool:

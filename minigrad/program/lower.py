@@ -16,7 +16,7 @@ from .. import backend
 from ..backend import normal
 from ..errors import ProgramError
 from ..ops.chance import RANDOM
-from ..ops.shape import FEW_TERMS
+from ..ops.sums import FEW_TERMS
 from .instructions import Instruction, Literal, Program, Ref, Type, map_params
 from .kernels import EXPRESSIONS, FUNCTIONS, IN_PLACE, TABLE, Line, name_of_number, row_major
 from .memory import Arena, Facts, Piece, deaths, last_uses
@@ -175,7 +175,7 @@ class Lowered:
         return repr(value)
 
     def _total(self, instruction: Instruction) -> str | None:
-        """The sum or the mean of all elements of a small array, as `ops.shape.total_of_few`; None where the engine does it otherwise."""
+        """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None where the engine does it otherwise."""
         source = instruction.operands[0]
         assert type(source) is int
         kind = self.program.types[source]
@@ -222,7 +222,7 @@ class Lowered:
     def _into(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
         """The instruction written into a buffer, None where no kernel can."""
         program, facts = self.program, self.facts
-        make = TABLE.get(instruction.primitive.name)
+        make = TABLE.get(instruction.primitive.name) if self._is_direct(instruction) else None
         if make is None and instruction.primitive.fills and instruction.reads() == [o for o in instruction.operands if type(o) is int]:
             make = self._filling(instruction)
         number = instruction.outputs[0]
@@ -284,8 +284,17 @@ class Lowered:
     def _filling(self, instruction: Instruction) -> Any:
         """What writes an instruction whose own forward function takes memory for its result."""
         name = f"{instruction.primitive.name}_{instruction.outputs[0]}"
-        self.names[name] = functools.partial(instruction.primitive.forward, self.xp, **instruction.params)
+        self.names[name] = functools.partial(self._forward(instruction), self.xp, **instruction.params)
         return lambda k: [f"{name}({', '.join(k.operands)}, out={k.out})"]
+
+    def _forward(self, instruction: Instruction) -> Any:
+        """The engine's forward function, without the question whether an operand is narrower where none is."""
+        return instruction.primitive.direct if self._is_direct(instruction) else instruction.primitive.forward
+
+    def _is_direct(self, instruction: Instruction) -> bool:
+        """Whether the operation computes in the dtype of its operands (`Primitive.accumulates`)."""
+        narrow = any(backend.is_narrow(self.program.types[n].dtype) for n in instruction.reads())
+        return not (narrow and instruction.primitive.accumulates)
 
     def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
         """Give back the buffers that nobody reads after instruction `at`, but for the one that its result has taken over."""
@@ -320,7 +329,7 @@ class Lowered:
         outputs = instruction.outputs
         refs = [n for n in instruction.reads()[sum(type(o) is int for o in instruction.operands) :]]
         name = f"{primitive.name}_{outputs[0]}"
-        forward, params, count = primitive.forward, instruction.params, len(operands)
+        forward, params, count = self._forward(instruction), instruction.params, len(operands)
         if primitive.name in LOOKS and not refs and self.facts.plain[outputs[0]] and type(instruction.operands[0]) is int:
             return f"v{outputs[0]} = {LOOKS[primitive.name].format(operands[0], **params)}"
         if refs:

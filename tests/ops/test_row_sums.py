@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.ops.shape import has_rows
+from minigrad.ops.sums import has_rows
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

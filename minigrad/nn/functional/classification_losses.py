@@ -11,6 +11,7 @@ from ... import backend, functions
 from ...errors import DTypeError, ShapeError
 from ...functions import exp, log_softmax, where
 from ...ops import network
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 from .common import check_range, on_axis
 from .linear_maps import linear
@@ -116,6 +117,7 @@ def linear_cross_entropy(
     return cross_entropy(logits, t, weight, -100 if ignore_index is None else ignore_index, reduction, label_smoothing)
 
 
+@in_float32
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t (ln t − x) for log-probabilities x; reduction "batchmean" divides the sum by the batch's size, which is the mathematical
     definition.
@@ -154,5 +156,6 @@ def _class_losses(x: Tensor, t: Tensor, weight: Any, ignore_index: int, function
     return loss * weights, weights
 
 
+@in_float32
 def _weighted(loss: Tensor, weights: Tensor, reduction: str, function: str) -> Tensor:
     return loss.sum() / weights.sum().to(loss.dtype) if reduction == "mean" else reduced(loss, reduction, function)

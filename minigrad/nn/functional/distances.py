@@ -10,6 +10,7 @@ from typing import Any
 from ... import backend
 from ...errors import ShapeError
 from ...functions import arange, clamp, sqrt, where
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 
 
@@ -26,12 +27,14 @@ def length(x: Tensor, p: float, dim: int) -> Tensor:
     return where(zero, 0.0, sqrt(safe) if p == 2 else safe ** (1 / p))
 
 
+@in_float32
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x / max(‖x‖ₚ, ε) along `dim`."""
     x = as_tensor(input)
     return x / clamp(length(x, p, dim), min=eps)
 
 
+@in_float32
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 · x2 / (max(‖x1‖, ε) max(‖x2‖, ε)) along `dim` of the shape to which both broadcast."""
     x1, x2 = as_tensor(x1), as_tensor(x2)
@@ -41,12 +44,14 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
 
 
+@in_float32
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """‖x1 − x2 + ε‖ₚ along the last axis."""
     distance = length(as_tensor(x1) - x2 + eps, p, -1)
     return distance if keepdim else distance.squeeze(-1)
 
 
+@in_float32
 def pdist(input: Any, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of each two rows i < j of a matrix: (0, 1), (0, 2), … (n − 2, n − 1)."""
     x = as_tensor(input)

@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import ShapeError
 from ...functions import matmul
 from ...ops import network
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 
 
@@ -26,6 +27,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     return network.affine(x, w, b)
 
 
+@in_float32
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """y[…, o] = x1ᵀ W[o] x2 + b[o]: weight (outputs, inputs1, inputs2)."""
     a, b, w = as_tensor(input1), as_tensor(input2), as_tensor(weight)

@@ -14,6 +14,7 @@ from ... import backend, functions
 from ...errors import DTypeError, ShapeError
 from ...ops import network, windows
 from ...ops.reduce import mean
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor, overwrite_payload
 from .common import as_shape, check_axes, on_axis
 
@@ -26,6 +27,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     return _scaled(network.standardize(x, axes=axes, eps=eps), weight, bias)
 
 
+@in_float32
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     """x / √(mean x² + ε) · weight over the last axes."""
     x = as_tensor(input)
@@ -125,6 +127,7 @@ def batch_norm(
     return _by_channel(network.standardize(x, axes=axes, eps=eps), weight, bias)
 
 
+@in_float32
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + α · mean over `size` neighbouring channels of x²)^β."""
     x = as_tensor(input)
@@ -170,6 +173,7 @@ def _mean(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return mean(x, axes=axes, keepdims=False)
 
 
+@in_float32
 def _variance(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The unbiased variance."""
     count = math.prod(x.shape[axis] for axis in axes)

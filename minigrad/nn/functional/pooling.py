@@ -16,6 +16,7 @@ from ...errors import ShapeError
 from ...functions import arange, cat, where
 from ...ops import windows
 from ...ops.index import index_put
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 from .common import check_integers, check_range, each, on_axis, span, table
 
@@ -193,6 +194,7 @@ def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 3)
 
 
+@in_float32
 def _norm_pooled(x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int) -> Tensor:
     function = f"lp_pool{axes}d"
     if math.isinf(p):  # the largest size, or the smallest

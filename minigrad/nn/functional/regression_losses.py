@@ -10,6 +10,7 @@ from typing import Any
 from ... import functions
 from ...errors import ShapeError
 from ...functions import exp, where
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 from .reduction import check_real, pair, reduced
 
@@ -28,6 +29,7 @@ def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None
     return _weighted_mean(abs(x - t), weight, reduction, "l1_loss")
 
 
+@in_float32
 def _weighted_mean(loss: Tensor, weight: Any, reduction: str, function: str) -> Tensor:
     if weight is None:
         return reduced(loss, reduction, function)
