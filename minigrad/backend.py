@@ -520,11 +520,22 @@ def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> b
 def is_window(array: Array, source: Array) -> bool:
     """Whether `array`, made by a view operation from `source`, looks into the same memory (and was not copied)."""
     base = getattr(array, "base", None)
-    return array is source or (base is not None and (base is source or base is source.base))
+    if array is source:
+        return True
+    if base is None:
+        return False
+    if base is source or base is source.base:
+        return True
+    inner = getattr(base, "base", None)  # `as_strided` of NumPy puts an object between a view and its base
+    return inner is not None and (inner is source or inner is source.base or inner is getattr(source, "array", None))
 
 
 def stretched(xp: Any, array: Array, shape: Shape) -> Array:
-    """`array` seen in a larger shape, its elements repeated along new axes and axes of size 1. Read-only, as what it looks at is shared."""
+    """A view of `array` in a larger shape, its elements repeated along new axes and axes of size 1. Read-only where an axis grows,
+    because elements then share memory.
+    """
+    if math.prod(shape) == array.size and shape[len(shape) - array.ndim :] == array.shape and hasattr(array, "reshape"):
+        return array.reshape(shape)  # all new axes are of size 1
     if xp is np and array.dtype in FAST_DTYPES and array.flags.c_contiguous and array.size and 0 not in shape:
         lead = len(shape) - array.ndim
         if lead >= 0 and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)]):
@@ -561,7 +572,7 @@ def _rows_at_once(count: int) -> int:
 
 
 def overlaps_itself(array: Array) -> bool:
-    """Whether two indices of `array` name the same memory, as in an expanded array."""
+    """Whether one memory location has several indices of `array`, as in an expanded array."""
     if 0 not in array.strides:
         return False
     return array.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))

@@ -222,7 +222,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
 attach(Tensor, "reshape_as", lambda self, other: functions.reshape(self, other.shape))
 attach(Tensor, "expand", lambda self, *shape: functions.broadcast_to(self, *shape))
 attach(Tensor, "expand_as", lambda self, other: functions.broadcast_to(self, other.shape))
-attach(Tensor, "ravel", lambda self: functions.flatten(self))
+attach(Tensor, "ravel", lambda self: functions.reshape(self, -1))
 
 
 @_method
