@@ -571,11 +571,31 @@ def _rows_at_once(count: int) -> int:
     return next(n for n in range(math.isqrt(count), 0, -1) if count % n == 0)
 
 
+def is_expanded(array: Array) -> bool:
+    """Whether an axis of `array` has the same element at all places."""
+    return 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+
+
 def overlaps_itself(array: Array) -> bool:
     """Whether one memory location has several indices of `array`, as in an expanded array."""
-    if 0 not in array.strides:
+    if array.flags.c_contiguous or array.size < 2:
         return False
-    return array.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    if is_expanded(array):
+        return True
+    strides, shape = array.strides, array.shape
+    if len(shape) == 1:
+        return False
+    end = 0  # how far the last element of the axes seen so far, those of small strides, lies behind the first
+    for stride, size in sorted([(abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1]):
+        if stride <= end:
+            break
+        end += stride * (size - 1)
+    else:
+        return False
+    places = np.zeros((), np.int64)  # the axes interleave: only the addresses can tell
+    for stride, size in zip(strides, shape, strict=True):
+        places = np.add.outer(places, np.arange(size) * stride)
+    return np.unique(places).size < array.size
 
 
 def is_writable(array: Array) -> bool:
@@ -788,6 +808,16 @@ def diagonal_window(array: Array, offset: int, axis1: int, axis2: int) -> Array:
     if type(out) is np.ndarray:
         out.flags.writeable = array.flags.writeable
     return out
+
+
+def sliding_windows(xp: Any, array: Array, axis: int, size: int, step: int) -> Array:
+    """All windows of `size` elements along an axis, `step` apart, as a new last axis: a view that may be written to where the array
+    may.
+    """
+    count, stride = (array.shape[axis] - size) // step + 1, array.strides[axis]
+    shape = (*array.shape[:axis], count, *array.shape[axis + 1 :], size)
+    strides = (*array.strides[:axis], stride * step, *array.strides[axis + 1 :], stride)
+    return xp.lib.stride_tricks.as_strided(array, shape, strides)
 
 
 def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> Any:

@@ -288,13 +288,14 @@ def _beside(value: Any, target: Tensor) -> Tensor:
 
 def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
     """Overwrite a tensor or view with a value that broadcasts to it, with history."""
-    check_target(target, operation, differentiable=value.node is not None)
+    uniform = value.node is None and value.numel() == 1
+    check_target(target, operation, value.node is not None, uniform)
     if value.dtype.kind == "c" and target.dtype.kind != "c":
         raise InPlaceError(f"{operation}: complex values cannot be written into a {target.dtype} tensor; take .real first.")
     padded = (1,) * (target.ndim - value.ndim) + value.shape
     if len(padded) != target.ndim or any(a not in (1, b) for a, b in zip(padded, target.shape, strict=True)):
         raise ShapeError(f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape {target.shape}.")
-    return assign(target, ew.overwrite(target, value), operation)
+    return assign(target, ew.overwrite(target, value), operation, uniform)
 
 
 @_method
