@@ -820,6 +820,31 @@ def sliding_windows(xp: Any, array: Array, axis: int, size: int, step: int) -> A
     return xp.lib.stride_tricks.as_strided(array, shape, strides)
 
 
+def place_of(array: Array) -> tuple[Array, Array, tuple[int, Shape, Shape, DType]]:
+    """The array that owns the memory of a host array, the bytes of that memory (one axis), and the array's place among them: offset
+    and shape and strides (in bytes) and dtype.
+
+    An owner that is not dense (an array from outside) is left aside: then the array is copied, and that copy is the owner.
+    """
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    span = np.lib.array_utils.byte_bounds
+    first, end = span(root)
+    start, stop = span(array)
+    if not is_dense(root) or (array.size and not first <= start <= stop <= end):
+        root = array = copy_in_order(np, array, axis_order(array))
+        first, end = span(root)
+    memory = root.transpose(axis_order(root)).reshape(-1).view(np.uint8)
+    offset = array.__array_interface__["data"][0] - first if array.size else 0
+    return memory if memory.base is None else memory.base, memory, (offset, array.shape, array.strides, array.dtype)
+
+
+def placed_in(memory: Array, offset: int, shape: Shape, strides: Shape, dtype: DType) -> Array:
+    """The array at a place of some memory (an array of bytes). Raises ValueError if it reaches beyond it."""
+    return np.ndarray(shape, dtype, memory, offset, strides) if 0 not in shape else np.ndarray(shape, dtype)
+
+
 def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> Any:
     """A routine of `xp.linalg`. Raises LinAlgError with advice where it finds no answer."""
     try:
