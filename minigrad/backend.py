@@ -534,10 +534,10 @@ def stretched(xp: Any, array: Array, shape: Shape) -> Array:
     """A view of `array` in a larger shape, its elements repeated along new axes and axes of size 1. Read-only where an axis grows,
     because elements then share memory.
     """
-    if math.prod(shape) == array.size and shape[len(shape) - array.ndim :] == array.shape and hasattr(array, "reshape"):
-        return array.reshape(shape)  # all new axes are of size 1
+    lead = len(shape) - array.ndim
+    if shape[lead:] == array.shape and shape[:lead] == (1,) * lead and lead >= 0:
+        return array.reshape(shape)  # no axis grows
     if xp is np and array.dtype in FAST_DTYPES and array.flags.c_contiguous and array.size and 0 not in shape:
-        lead = len(shape) - array.ndim
         if lead >= 0 and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)]):
             # the same window as NumPy's function, which is written in Python and takes six times as long to make one
             strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
@@ -595,7 +595,7 @@ def overlaps_itself(array: Array) -> bool:
     places = np.zeros((), np.int64)  # the axes interleave: only the addresses can tell
     for stride, size in zip(strides, shape, strict=True):
         places = np.add.outer(places, np.arange(size) * stride)
-    return np.unique(places).size < array.size
+    return bool(np.unique(places).size < array.size)
 
 
 def is_writable(array: Array) -> bool:

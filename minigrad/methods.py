@@ -247,9 +247,8 @@ def is_contiguous(self: Tensor) -> bool:
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps, in elements, from one index to the next along each axis (or along one)."""
     array = self.array
-    if array.size or any(array.strides):
-        strides = tuple(s // array.dtype.itemsize for s in array.strides)
-    else:
+    strides = tuple(s // array.dtype.itemsize for s in array.strides)
+    if not array.size and not any(strides):
         strides = _strides_of_empty(self)
     return strides if dim is None else strides[dim]
 

@@ -230,7 +230,7 @@ def _decode_tensor(data: Any, arrays: Any) -> Tensor:
         if name not in arrays.storages:
             arrays.storages[name] = Storage(backend.host.array(arrays[name], order="C").reshape(-1).view("uint8"))
         known = backend.bfloat16_dtype() if dtype == "bfloat16" else backend.host.dtype(dtype)
-        tensor = arrays.storages[name].tensor((offset, tuple(shape), tuple(strides), known))
+        tensor: Tensor = arrays.storages[name].tensor((offset, tuple(shape), tuple(strides), known))
     else:
         tensor = wrap(_decode_array(data, arrays))
     arrays.tensors.append(tensor)

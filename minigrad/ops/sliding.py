@@ -19,9 +19,7 @@ def _unfold_backward(xp: Any, g: Any, *, axis: int, size: int, step: int, shape:
 unfold = linear(
     "unfold",
     lambda xp, x, *, axis, size, step: sliding_windows(xp, x, axis, size, step),
-    lambda g, x_shape, *, axis, size, step: unfold_backward(
-        g, axis=axis, size=size, step=step, shape=tuple(x_shape)
-    ),
+    lambda g, x_shape, *, axis, size, step: unfold_backward(g, axis=axis, size=size, step=step, shape=tuple(x_shape)),
     view=True,
 )
 """All windows of `size` elements along an axis, `step` apart, as a new last axis."""

@@ -45,10 +45,7 @@ class Library:
         self.names, self.T, self.make = names, names["T"], make
 
     def inputs(self, call: str) -> dict[str, Any]:
-        return {
-            name: self.make(ARRAYS["x"]).T if name == "t" else self.make(ARRAYS[name])
-            for name in table.names_in(call)
-        }
+        return {name: self.make(ARRAYS["x"]).T if name == "t" else self.make(ARRAYS[name]) for name in table.names_in(call)}
 
     def run(self, call: str, inputs: dict[str, Any]) -> list[Any]:
         """The tensors that a call gives, or shares memory with."""
@@ -165,8 +162,7 @@ def test_the_table_says_what_pytorch_does(theirs):
     calls = table.CALLS | {
         call: kinds
         for call, kinds in METHODS.items()
-        if hasattr(theirs.T.Tensor, call.partition(".")[2].partition("(")[0])
-        and call != "k.repeat_interleave()"  # a function only
+        if hasattr(theirs.T.Tensor, call.partition(".")[2].partition("(")[0]) and call != "k.repeat_interleave()"  # a function only
     }
     assert differences(theirs, {call: kind for call, (_, kind) in calls.items() if kind is not None}) == {}
 
@@ -230,9 +226,7 @@ def recorded(library: Library, call: str) -> tuple[dict[str, Any], list[Any]]:
     """The inputs of a call that have a history, and the results."""
     inputs = library.inputs(call)
     intermediate = {
-        name: x.detach().requires_grad_() * 1
-        for name, x in inputs.items()
-        if "float" in str(x.dtype) or "complex" in str(x.dtype)
+        name: x.detach().requires_grad_() * 1 for name, x in inputs.items() if "float" in str(x.dtype) or "complex" in str(x.dtype)
     }
     return intermediate, library.run(call, inputs | intermediate)
 

@@ -480,9 +480,10 @@ def as_methods(methods: Any) -> dict[str, tuple[str, str | None]]:
     found = {}
     for call, kinds in CALLS.items():
         match = re.fullmatch(r"T\.(\w+)\(([a-z]\w*)(?:, (.*))?\)", call)
-        if match and match[2] in (*ARRAYS, "t") and callable(getattr(methods, match[1], None)):
-            if match[1] != "where":  # whose first argument is not the tensor of the method
-                found[f"{match[2]}.{match[1]}({match[3] or ''})"] = kinds
+        if not match or match[1] == "where":  # whose first argument is not the tensor of the method
+            continue
+        if match[2] in (*ARRAYS, "t") and callable(getattr(methods, match[1], None)):
+            found[f"{match[2]}.{match[1]}({match[3] or ''})"] = kinds
     return {call: kinds for call, kinds in found.items() if call not in CALLS}
 
 
