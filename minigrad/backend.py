@@ -537,13 +537,20 @@ def stretched(xp: Any, array: Array, shape: Shape) -> Array:
     lead = len(shape) - array.ndim
     if shape[lead:] == array.shape and shape[:lead] == (1,) * lead and lead >= 0:
         return array.reshape(shape)  # no axis grows
-    if xp is np and array.dtype in FAST_DTYPES and array.flags.c_contiguous and array.size and 0 not in shape:
-        if lead >= 0 and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)]):
-            # the same window as NumPy's function, which is written in Python and takes six times as long to make one
-            strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
-            window = np.ndarray(shape, array.dtype, array, 0, strides)
-            window.flags.writeable = False
-            return window
+    if (
+        xp is np
+        and lead >= 0
+        and array.dtype in FAST_DTYPES
+        and array.flags.c_contiguous
+        and array.size
+        and 0 not in shape
+        and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)])
+    ):
+        # the same window as NumPy's function, which is written in Python and takes six times as long to make one
+        strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
+        window = np.ndarray(shape, array.dtype, array, 0, strides)
+        window.flags.writeable = False
+        return window
     return xp.broadcast_to(array, shape)
 
 

@@ -39,7 +39,7 @@ def test_windows_follow_in_place_changes_of_the_base():
 
 
 def test_a_saved_base_notices_a_change_through_windows():
-    x, h = x_and_h()
+    _, h = x_and_h()
     y = (h * h).sum()
     h.unfold(0, 2, 2).zero_()
     with pytest.raises(InPlaceError, match="modified in place"):
