@@ -294,7 +294,7 @@ clone = _unary(ew.clone, "A copy that passes gradients through.")
 
 
 def conj(x: Any) -> Tensor:
-    """Complex conjugate; a real x itself."""
+    """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself."""
     x = as_tensor(x)
     return _conj(x) if x.dtype.kind == "c" else x
 
