@@ -585,7 +585,7 @@ def is_expanded(array: Array) -> bool:
 
 def overlaps_itself(array: Array) -> bool:
     """Whether one memory location has several indices of `array`, as in an expanded array."""
-    if array.flags.c_contiguous or array.size < 2:
+    if array.flags.c_contiguous or array.flags.f_contiguous or array.size < 2:
         return False
     if is_expanded(array):
         return True
