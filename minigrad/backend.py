@@ -525,19 +525,37 @@ def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> b
 def is_window(array: Array, source: Array) -> bool:
     """Whether `array`, made by a view operation from `source`, looks into the same memory (and was not copied)."""
     base = getattr(array, "base", None)
-    return array is source or (base is not None and (base is source or base is source.base))
+    if array is source:
+        return True
+    if base is None:
+        return False
+    if base is source or base is source.base:
+        return True
+    inner = getattr(base, "base", None)  # `as_strided` of NumPy puts an object between a view and its base
+    return inner is not None and (inner is source or inner is source.base or inner is getattr(source, "array", None))
 
 
 def stretched(xp: Any, array: Array, shape: Shape) -> Array:
-    """`array` seen in a larger shape, its elements repeated along new axes and axes of size 1. Read-only, as what it looks at is shared."""
-    if xp is np and array.dtype in FAST_DTYPES and array.flags.c_contiguous and array.size and 0 not in shape:
-        lead = len(shape) - array.ndim
-        if lead >= 0 and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)]):
-            # the same window as NumPy's function, which is written in Python and takes six times as long to make one
-            strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
-            window = np.ndarray(shape, array.dtype, array, 0, strides)
-            window.flags.writeable = False
-            return window
+    """A view of `array` in a larger shape, its elements repeated along new axes and axes of size 1. Read-only where an axis grows,
+    because elements then share memory.
+    """
+    lead = len(shape) - array.ndim
+    if shape[lead:] == array.shape and shape[:lead] == (1,) * lead and lead >= 0:
+        return array.reshape(shape)  # no axis grows
+    if (
+        xp is np
+        and lead >= 0
+        and array.dtype in FAST_DTYPES
+        and array.flags.c_contiguous
+        and array.size
+        and 0 not in shape
+        and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)])
+    ):
+        # the same window as NumPy's function, which is written in Python and takes six times as long to make one
+        strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
+        window = np.ndarray(shape, array.dtype, array, 0, strides)
+        window.flags.writeable = False
+        return window
     return xp.broadcast_to(array, shape)
 
 
@@ -565,11 +583,31 @@ def _rows_at_once(count: int) -> int:
     return next(n for n in range(math.isqrt(count), 0, -1) if count % n == 0)
 
 
+def is_expanded(array: Array) -> bool:
+    """Whether an axis of `array` has the same element at all places."""
+    return 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+
+
 def overlaps_itself(array: Array) -> bool:
-    """Whether two indices of `array` name the same memory, as in an expanded array."""
-    if 0 not in array.strides:
+    """Whether one memory location has several indices of `array`, as in an expanded array."""
+    if array.flags.c_contiguous or array.flags.f_contiguous or array.size < 2:
         return False
-    return array.size > 0 and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    if is_expanded(array):
+        return True
+    strides, shape = array.strides, array.shape
+    if len(shape) == 1:
+        return False
+    end = 0  # how far the last element of the axes seen so far, those of small strides, lies behind the first
+    for stride, size in sorted([(abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1]):
+        if stride <= end:
+            break
+        end += stride * (size - 1)
+    else:
+        return False
+    places = np.zeros((), np.int64)  # the axes interleave: only the addresses can tell
+    for stride, size in zip(strides, shape, strict=True):
+        places = np.add.outer(places, np.arange(size) * stride)
+    return bool(np.unique(places).size < array.size)
 
 
 def is_writable(array: Array) -> bool:
@@ -782,6 +820,41 @@ def diagonal_window(array: Array, offset: int, axis1: int, axis2: int) -> Array:
     if type(out) is np.ndarray:
         out.flags.writeable = array.flags.writeable
     return out
+
+
+def sliding_windows(xp: Any, array: Array, axis: int, size: int, step: int) -> Array:
+    """All windows of `size` elements along an axis, `step` apart, as a new last axis: a view that may be written to where the array
+    may.
+    """
+    count, stride = (array.shape[axis] - size) // step + 1, array.strides[axis]
+    shape = (*array.shape[:axis], count, *array.shape[axis + 1 :], size)
+    strides = (*array.strides[:axis], stride * step, *array.strides[axis + 1 :], stride)
+    return xp.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def place_of(array: Array) -> tuple[Array, Array, tuple[int, Shape, Shape, DType]]:
+    """The array that owns the memory of a host array, the bytes of that memory (one axis), and the array's place among them: offset
+    and shape and strides (in bytes) and dtype.
+
+    An owner that is not dense (an array from outside) is left aside: then the array is copied, and that copy is the owner.
+    """
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    span = np.lib.array_utils.byte_bounds
+    first, end = span(root)
+    start, stop = span(array)
+    if not is_dense(root) or (array.size and not first <= start <= stop <= end):
+        root = array = copy_in_order(np, array, axis_order(array))
+        first, end = span(root)
+    memory = root.transpose(axis_order(root)).reshape(-1).view(np.uint8)
+    offset = array.__array_interface__["data"][0] - first if array.size else 0
+    return memory if memory.base is None else memory.base, memory, (offset, array.shape, array.strides, array.dtype)
+
+
+def placed_in(memory: Array, offset: int, shape: Shape, strides: Shape, dtype: DType) -> Array:
+    """The array at a place of some memory (an array of bytes). Raises ValueError if it reaches beyond it."""
+    return np.ndarray(shape, dtype, memory, offset, strides) if 0 not in shape else np.ndarray(shape, dtype)
 
 
 def matrix_routine(operation: str, routine: Callable[..., Any], *args: Any) -> Any:

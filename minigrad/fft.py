@@ -160,7 +160,7 @@ def _shifted(input: Any, dim: Any, places: Any, function: str) -> Tensor:
 
     x = as_tensor(input)
     axes = fn.axes_of(x, dim, function)
-    return roll(x, tuple(places(x.shape[axis]) for axis in axes), axes) if axes and x.ndim else x
+    return roll(x, tuple(places(x.shape[axis]) for axis in axes), axes) if axes and x.ndim else fn.clone(x)
 
 
 def _axes(x: Tensor, s: Any, dim: Any, function: str) -> tuple[int, ...]:

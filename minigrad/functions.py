@@ -283,8 +283,7 @@ erf = _unary(ew.erf, "The error function.")
 sigmoid = _unary(ew.sigmoid, "1 / (1 + e to the -x), without overflow.")
 softplus = _unary(ew.softplus, "ln(1 + e to the x), without overflow.")
 relu = _unary(ew.relu, "max(x, 0); derivative 0 at 0.")
-conj = _unary(ew.conj, "Complex conjugate.")
-real = _unary(ew.real, "Real part (a view).")
+_conj, _real = _unary(ew.conj, "Complex conjugate."), _unary(ew.real, "Real part.")
 imag = _unary(ew.imag, "Imaginary part (a view).")
 angle = _unary(ew.angle, "Argument in radians.")
 isnan = _unary(ew.isnan, "Whether x is NaN; no derivative.")
@@ -292,6 +291,33 @@ isinf = _unary(ew.isinf, "Whether x is infinite; no derivative.")
 isfinite = _unary(ew.isfinite, "Whether x is finite; no derivative.")
 logical_not = _unary(ew.logical_not, "Whether x is 0; no derivative.")
 clone = _unary(ew.clone, "A copy that passes gradients through.")
+
+
+def conj(x: Any) -> Tensor:
+    """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself."""
+    x = as_tensor(x)
+    return _conj(x) if x.dtype.kind == "c" else x
+
+
+def real(x: Any) -> Tensor:
+    """Real part (a view); a real x itself."""
+    x = as_tensor(x)
+    return _real(x) if x.dtype.kind == "c" else x
+
+
+def _in_own_memory(y: Tensor, x: Tensor) -> Tensor:
+    """y, computed from x; a copy of it where it is x itself or a view of the same memory.
+
+    For operations whose result is a copy, but which have nothing to compute in special cases.
+    """
+    if y is x:
+        return clone(y)
+    if y.window is not None:
+        if y.window.base is x or (x.window is not None and y.window.base is x.window.base):
+            return clone(y)
+        y.window = None  # a view of an intermediate result, which only y refers to
+    return y
+
 
 _plus = _binary(ew.add, "a + b.")
 _minus = _binary(ew.sub, "a - b.")
@@ -662,7 +688,11 @@ def movedim(x: Any, source: Any, destination: Any) -> Tensor:
 
 
 def broadcast_to(x: Any, *shape: Any) -> Tensor:
-    """x seen in a larger shape without copying; -1 keeps a size. Raises ShapeError where sizes other than 1 differ."""
+    """x seen in a larger shape without copying (a view); -1 keeps a size.
+
+    Where a dimension grows, several elements of the result share one memory location, and it cannot be changed in place.
+    Raises ShapeError where sizes other than 1 differ.
+    """
     x = as_tensor(x)
     sizes = _sizes(shape)
     lead = len(sizes) - x.ndim
@@ -686,7 +716,9 @@ def broadcast_to(x: Any, *shape: Any) -> Tensor:
 def sum_to(x: Any, *shape: Any) -> Tensor:
     """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`. Integers and booleans are summed as int64."""
     x, sizes = as_tensor(x), _sizes(shape)
-    return sh.sum_to(x.to(backend.int64) if x.dtype.kind in "bui" and x.shape != sizes else x, shape=sizes)  # type: ignore[no-any-return]
+    if x.shape == sizes:
+        return x if sizes else clone(x)  # PyTorch copies a 0-d tensor
+    return sh.sum_to(x.to(backend.int64) if x.dtype.kind in "bui" else x, shape=sizes)  # type: ignore[no-any-return]
 
 
 def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:

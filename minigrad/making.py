@@ -151,7 +151,14 @@ def positive(x: Tensor) -> Tensor:
 dtype = backend.host.dtype
 """The type of dtypes."""
 get_rng_state, set_rng_state = functions.random_state, functions.set_random_state
-fix, moveaxis, ravel = functions.trunc, functions.movedim, functions.flatten
+fix, moveaxis = functions.trunc, functions.movedim
+
+
+def ravel(x: Any) -> Tensor:
+    """The elements in one dimension. A view where the memory layout allows."""
+    return functions.reshape(x, -1)
+
+
 greater_equal, not_equal = functions.ge, functions.ne
 
 resolve_conj = resolve_neg = positive

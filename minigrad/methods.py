@@ -7,10 +7,11 @@ in place.
 from __future__ import annotations
 
 import copy
+import math
 import operator
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -36,6 +37,7 @@ from .ops import index as ix
 from .ops import linalg as la
 from .ops.operators import BINARY, COMPARISONS
 from .primitive import Primitive
+from .storage import Place, Storage, storage_of
 from .tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, overwrite_payload, wrap
 
 attach = setattr
@@ -222,7 +224,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
 attach(Tensor, "reshape_as", lambda self, other: functions.reshape(self, other.shape))
 attach(Tensor, "expand", lambda self, *shape: functions.broadcast_to(self, *shape))
 attach(Tensor, "expand_as", lambda self, other: functions.broadcast_to(self, other.shape))
-attach(Tensor, "ravel", lambda self: functions.flatten(self))
+attach(Tensor, "ravel", lambda self: functions.reshape(self, -1))
 
 
 @_method
@@ -244,8 +246,25 @@ def is_contiguous(self: Tensor) -> bool:
 @_method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps, in elements, from one index to the next along each axis (or along one)."""
-    strides = tuple(s // self.array.dtype.itemsize for s in self.array.strides)
+    array = self.array
+    strides = tuple(s // array.dtype.itemsize for s in array.strides)
+    if not array.size and not any(strides):
+        strides = _strides_of_empty(self)
     return strides if dim is None else strides[dim]
+
+
+def _strides_of_empty(x: Tensor) -> tuple[int, ...]:
+    """Those that a row-major tensor with at least one element along each axis would have; NumPy's are 0."""
+    steps = () if x.window is None else x.window.steps
+    if steps and steps[-1][0].name == "permute":
+        axes = steps[-1][1]["axes"]
+        own = _row_major([x.shape[axes.index(i)] for i in range(x.ndim)])
+        return tuple(own[axis] for axis in axes)
+    return _row_major(x.shape)
+
+
+def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(math.prod(max(n, 1) for n in shape[i + 1 :]) for i in range(len(shape)))
 
 
 @_method
@@ -288,13 +307,14 @@ def _beside(value: Any, target: Tensor) -> Tensor:
 
 def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
     """Overwrite a tensor or view with a value that broadcasts to it, with history."""
-    check_target(target, operation, differentiable=value.node is not None)
+    uniform = value.node is None and value.numel() == 1
+    check_target(target, operation, value.node is not None, uniform)
     if value.dtype.kind == "c" and target.dtype.kind != "c":
         raise InPlaceError(f"{operation}: complex values cannot be written into a {target.dtype} tensor; take .real first.")
     padded = (1,) * (target.ndim - value.ndim) + value.shape
     if len(padded) != target.ndim or any(a not in (1, b) for a, b in zip(padded, target.shape, strict=True)):
         raise ShapeError(f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape {target.shape}.")
-    return assign(target, ew.overwrite(target, value), operation)
+    return assign(target, ew.overwrite(target, value), operation, uniform)
 
 
 @_method
@@ -495,7 +515,11 @@ def __copy__(self: Tensor) -> Tensor:
 
 @_method
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    out = _leaf_copy(self, wrap(backend.as_payload(self.array)))
+    if type(self.array) is backend.HostArray:  # tensors that share memory share that of their copies
+        storage, place = storage_of(self.array)
+        out = _leaf_copy(self, copy.deepcopy(storage, memo).tensor(place))
+    else:
+        out = _leaf_copy(self, wrap(backend.as_payload(self.array)))
     memo[id(self)] = out
     out._grad = copy.deepcopy(self._grad, memo)
     return out
@@ -519,11 +543,14 @@ def __reduce__(self: Tensor) -> Any:
     node = history(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
-    return _rebuild, (backend.to_numpy(self.array), node is not None)
+    return _rebuild, (*storage_of(backend.owned_array(backend.to_numpy(self.array))), node is not None)
 
 
-def _rebuild(array: Any, requires_grad: bool) -> Tensor:
-    return functions._made(array, requires_grad)
+def _rebuild(storage: Storage, place: Place, requires_grad: bool) -> Tensor:
+    out = storage.tensor(place)
+    if requires_grad:
+        make_leaf(out)
+    return observe.made(out) if observe.observers else out
 
 
 # ------------------------------------------------------------------------------------------------------ dtypes and devices

@@ -7,6 +7,8 @@ read(path, kind)                  its inverse
 One member of the file is JSON, the others are arrays by name. Types, keys and every bit of every number come back. No pickle: reading a
 file runs none of its contents. The same value gives the same bytes.
 
+What is one tensor comes back as one tensor, and tensors that share memory share memory again, which is written once.
+
 Never a broken file: `write` fills a second file beside the first, makes the disk keep it, and only then gives it the first one's name,
 which file systems do at one stroke. Whoever is interrupted before has the old file, afterwards the new one.
 """
@@ -23,13 +25,14 @@ from typing import Any, BinaryIO
 
 from . import backend
 from .nodes import Leaf
+from .storage import Place, Storage
 from .tensor import Tensor, make_leaf, wrap
 
 DATA, RUN = "minigrad.data", "minigrad.training"
 KINDS = {DATA: "file that mg.save wrote", RUN: "saved run"}
 """What a file says that it holds, and how it is called in messages."""
 CURES = {DATA: "", RUN: ": take an older copy, or delete it to begin anew"}
-VERSION = 1
+VERSION = 2
 META = "meta.json"
 
 PLAIN = (str, int, type(None))  # JSON gives these back as they are (bool is an int)
@@ -46,8 +49,9 @@ def save(value: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
     """Write tensors, and dicts, lists and tuples of them and of plain data, to a file that `load` reads: `save(model.state_dict(), path)`.
 
     file: a path, whose file is replaced at one stroke, or an open binary file. Tensors on any device are written as their values; one that
-    requires grad must be a leaf, and comes back as one. NumPy's `load` reads the arrays too, by names like "layer1.weight". No pickle: what
-    is no plain data (a Module, a function) raises CheckpointError, which names its place.
+    requires grad must be a leaf, and comes back as one. Tensors that share memory share it again when they are read. NumPy's `load` reads
+    the arrays too, by names like "layer1.weight"; shared memory is there once, under the name of the first tensor that fills it.
+    No pickle: what is no plain data (a Module, a function) raises CheckpointError, which names its place.
     """
     write(file if _is_open(file, "write") else Path(file), value, DATA)  # type: ignore[arg-type]
 
@@ -55,12 +59,13 @@ def save(value: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
 def load(file: str | os.PathLike[str] | BinaryIO, map_location: str | None = None, *, weights_only: bool = True) -> Any:
     """What `save` wrote, or the tensors by name of any other .npz file (Module.save's, NumPy's).
 
-    map_location: the device of all its tensors, the CPU by default. Arrays come back as arrays. weights_only: PyTorch's switch against
+    map_location: the device of all its tensors, the CPU by default (on another device, different views of one memory become
+    separate). Arrays come back as arrays. weights_only: PyTorch's switch against
     pickle; there is none here, so both values do the same. Raises CheckpointError for a damaged file or one of another kind.
     """
     opened = _is_open(file, "read")
     value = read(file if opened else Path(file), DATA)  # type: ignore[arg-type]
-    return value if map_location is None else _moved(value, backend.Device(map_location))
+    return value if map_location in (None, "cpu") else _moved(value, backend.Device(map_location), {})
 
 
 def _is_open(file: Any, method: str) -> bool:
@@ -72,19 +77,20 @@ def _is_open(file: Any, method: str) -> bool:
     )
 
 
-def _moved(value: Any, device: str) -> Any:
+def _moved(value: Any, device: str, known: dict[int, Tensor]) -> Any:
     if isinstance(value, Tensor):
-        moved = backend.to_device(value.array, device)
-        return wrap(moved) if value.node is None else _leaf(moved)
+        if id(value) not in known:
+            moved = wrap(backend.to_device(value.array, device))
+            known[id(value)] = moved if value.node is None else _leaf(moved)
+        return known[id(value)]
     if isinstance(value, dict):
-        return {k: _moved(v, device) for k, v in value.items()}
+        return {k: _moved(v, device, known) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_moved(v, device) for v in value)
+        return type(value)(_moved(v, device, known) for v in value)
     return value
 
 
-def _leaf(array: Any) -> Tensor:
-    tensor = wrap(array)
+def _leaf(tensor: Tensor) -> Tensor:
     make_leaf(tensor)
     return tensor
 
@@ -92,30 +98,84 @@ def _leaf(array: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------ data and arrays
 
 
-def encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
+class _Memories:
+    """Which tensors of a value share memory.
+
+    numbers: the number of each tensor that is encoded, by its id; tensors: the array, the bytes of its memory and its place there
+    for each different tensor, by its id; groups: the ids of the tensors in one memory, by the id of the array that owns it;
+    names: of those memories that are among the arrays, by the same id.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.numbers: dict[int, int] = {}
+        self.tensors: dict[int, tuple[Any, int, Any, Place]] = {}
+        self.groups: dict[int, list[int]] = {}
+        self.names: dict[int, str] = {}
+        self._roots: list[Any] = []
+        self._look(value)
+
+    def _look(self, value: Any) -> None:
+        if isinstance(value, Tensor):
+            if id(value) not in self.tensors:
+                array = backend.owned_array(backend.to_numpy(value.array))
+                root, memory, place = backend.place_of(array)
+                self._roots.append(root)  # kept, so that its id stays its own
+                self.tensors[id(value)] = array, id(root), memory, place
+                self.groups.setdefault(id(root), []).append(id(value))
+        elif isinstance(value, dict):
+            for part in value.values():
+                self._look(part)
+        elif isinstance(value, list | tuple):
+            for part in value:
+                self._look(part)
+
+    def encode(self, tensor: Tensor, where: str, arrays: dict[str, Any]) -> Any:
+        """The array of a tensor that comes for the first time: alone, or as a place in a memory."""
+        self.numbers[id(tensor)] = len(self.numbers)
+        array, root, memory, (offset, shape, strides, dtype) = self.tensors[id(tensor)]
+        if len(self.groups[root]) == 1 and (array.flags.forc or not backend.is_dense(array)):
+            return _encode_array(array, where, arrays)
+        if root not in self.names:
+            self.names[root] = self._stored(root, memory, where, arrays)
+        return {"placed": [self.names[root], offset, list(shape), list(strides), dtype.name]}
+
+    def _stored(self, root: int, memory: Any, where: str, arrays: dict[str, Any]) -> str:
+        """The name under which a memory is among the arrays from now on."""
+        array = self.tensors[self.groups[root][0]][0]
+        if not (array.flags.c_contiguous and array.nbytes == memory.nbytes):
+            array = memory
+        found = _encode_array(array, where, arrays)
+        return str(found.get("bfloat16", found)["array"])
+
+
+def encode(value: Any, where: str, arrays: dict[str, Any], memories: _Memories | None = None) -> Any:
     """`value` as JSON data; its arrays go into `arrays`, by the path `where` that leads to them.
 
-    What JSON does not know becomes an object of one member that says what it is: {"tuple": […]}, {"array": "model/values/weight"}.
+    What JSON does not know becomes an object of one member that says what it is: {"tuple": […]}, {"array": "model/values/weight"},
+    {"again": 2} for the tensor that came as number 2, {"placed": […]} for a place in an array that several tensors share.
     Raises CheckpointError, naming the path, for what cannot be written as plain data.
     """
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if type(value) is bool or type(value) in PLAIN:
         return value
+    if memories is None:
+        memories = _Memories(value)
     if type(value) is complex:
         return {"complex": [encode(value.real, where, arrays), encode(value.imag, where, arrays)]}
     if isinstance(value, list):
-        return [encode(v, f"{where}/{i}", arrays) for i, v in enumerate(value)]
+        return [encode(v, f"{where}/{i}", arrays, memories) for i, v in enumerate(value)]
     if type(value) is tuple:
-        return {"tuple": [encode(v, f"{where}/{i}", arrays) for i, v in enumerate(value)]}
+        return {"tuple": [encode(v, f"{where}/{i}", arrays, memories) for i, v in enumerate(value)]}
     if isinstance(value, dict):
-        return {"dict": [[_encode_key(k, where), encode(v, f"{where}/{k}" if where else str(k), arrays)] for k, v in value.items()]}
+        named = ((k, f"{where}/{k}" if where else str(k), v) for k, v in value.items())
+        return {"dict": [[_encode_key(k, where), encode(v, name, arrays, memories)] for k, name, v in named]}
     if isinstance(value, Tensor):
         if value.tangents or not isinstance(value.node, Leaf | None):
             raise CheckpointError(f"{where} is a tensor with a history, whose graph cannot be saved. Keep x.item() or x.detach().")
-        return {
-            "tensor" if value.node is None else "leaf": _encode_array(backend.owned_array(backend.to_numpy(value.array)), where, arrays)
-        }
+        if id(value) in memories.numbers:
+            return {"again": memories.numbers[id(value)]}
+        return {"tensor" if value.node is None else "leaf": memories.encode(value, where, arrays)}
     if isinstance(value, backend.host.generic) and type(value.item()) in (bool, int, float, complex):
         return {"scalar": [value.dtype.name, encode(value.item(), where, arrays)]}
     if type(value) in backend.MODULES and backend.MODULES[type(value)] is not None:
@@ -155,6 +215,28 @@ def decode(data: Any, arrays: dict[str, Any]) -> Any:
     return DECODERS[kind](inner, arrays)
 
 
+class _Arrays(dict[str, Any]):
+    """The arrays of a file by name, and what was decoded of them: the tensors in turn, and the storages by the name of the array."""
+
+    def __init__(self, arrays: dict[str, Any]) -> None:
+        super().__init__(arrays)
+        self.tensors: list[Tensor] = []
+        self.storages: dict[str, Storage] = {}
+
+
+def _decode_tensor(data: Any, arrays: Any) -> Tensor:
+    if isinstance(data, dict) and "placed" in data:
+        name, offset, shape, strides, dtype = data["placed"]
+        if name not in arrays.storages:
+            arrays.storages[name] = Storage(backend.host.array(arrays[name], order="C").reshape(-1).view("uint8"))
+        known = backend.bfloat16_dtype() if dtype == "bfloat16" else backend.host.dtype(dtype)
+        tensor: Tensor = arrays.storages[name].tensor((offset, tuple(shape), tuple(strides), known))
+    else:
+        tensor = wrap(_decode_array(data, arrays))
+    arrays.tensors.append(tensor)
+    return tensor
+
+
 def _decode_array(data: Any, arrays: dict[str, Any]) -> Any:
     """The array that `data` stands for. Raises TypeError for what is none."""
     array = decode(data, arrays)
@@ -163,16 +245,17 @@ def _decode_array(data: Any, arrays: dict[str, Any]) -> Any:
     return array
 
 
-DECODERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+DECODERS: dict[str, Callable[[Any, Any], Any]] = {
     "float": lambda inner, arrays: float(inner),
     "complex": lambda inner, arrays: complex(*decode(inner, arrays)),
     "tuple": lambda inner, arrays: tuple(decode(inner, arrays)),
     "dict": lambda inner, arrays: {decode(k, arrays): decode(v, arrays) for k, v in inner},
-    "tensor": lambda inner, arrays: wrap(_decode_array(inner, arrays)),
-    "leaf": lambda inner, arrays: _leaf(_decode_array(inner, arrays)),
+    "tensor": _decode_tensor,
+    "leaf": lambda inner, arrays: _leaf(_decode_tensor(inner, arrays)),
+    "again": lambda inner, arrays: arrays.tensors[inner],
     "scalar": lambda inner, arrays: backend.host.dtype(inner[0]).type(decode(inner[1], arrays)),
     "bfloat16": lambda inner, arrays: _decode_array(inner, arrays).view(backend.bfloat16_dtype()),
-    "array": lambda inner, arrays: arrays[inner].copy(),
+    "array": lambda inner, arrays: arrays[inner].copy("K"),
 }
 
 # ------------------------------------------------------------------------------------------------------------------- the file
@@ -232,6 +315,6 @@ def read(file: Path | BinaryIO, kind: str) -> Any:
             f"{file} has version {version}; this minigrad reads versions up to {VERSION}. Use the newer minigrad that wrote it."
         )
     try:
-        return decode(state, arrays)
+        return decode(state, _Arrays(arrays))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise CheckpointError(f"{file} cannot be read: it is damaged, or needs a package that is missing here ({error!r}).") from error

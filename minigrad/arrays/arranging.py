@@ -10,7 +10,8 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
-from ..ops import diagonals
+from ..ops import diagonals, sliding
+from ..ops import elementwise as ew
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor
 from .common import along, counting
@@ -69,7 +70,11 @@ def msort(x: Any) -> Tensor:
 
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of `size` elements along a dimension, `step` apart, as a new last dimension. A copy (in PyTorch a view)."""
+    """All windows of `size` elements along a dimension, `step` apart, as a new last dimension (a view).
+
+    Where windows overlap (step < size), several elements of the result share one memory location. In place, the result can then
+    only be filled with one number (`zero_`, `fill_`); PyTorch permits other changes, whose outcome it leaves undefined.
+    """
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dimension, "unfold")
     n = x.shape[axis] if x.ndim else 1
@@ -77,8 +82,7 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
         raise ShapeError(f"unfold: windows of {size} elements in steps of {step} do not fit the {n} of dimension {dimension}.")
     if x.ndim == 0:
         return x.reshape(1)[:size]  # type: ignore[no-any-return]
-    places = counting((n - size) // step + 1, x).reshape(-1, 1) * step + counting(size, x)
-    return fn.movedim(fn.getitem(x, along(axis, places)), axis + 1, -1)
+    return sliding.unfold(x, axis=axis, size=int(size), step=int(step))  # type: ignore[no-any-return]
 
 
 def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Tensor:
@@ -133,4 +137,4 @@ def fill(x: Any, value: Any) -> Tensor:
     x, value = as_tensor(x), as_tensor(value)
     if value.ndim:
         raise ShapeError(f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
-    return fn.broadcast_to(value.to(x.dtype), x.shape) + fn.zeros_like(x)
+    return ew.overwrite(x, value)  # type: ignore[no-any-return]

@@ -282,7 +282,7 @@ def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tenso
         there = (wrap(backend.beside(targets[chosen], x.array)),)
         factor = factors[wrap(backend.beside(chosen, x.array))]
         product = written(product, product[there] * factor, there, False, "scatter_reduce")
-    return product.reshape(x.shape)  # type: ignore[no-any-return]
+    return fn._in_own_memory(product.reshape(x.shape), x)
 
 
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:

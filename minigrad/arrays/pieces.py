@@ -202,7 +202,7 @@ def repeat(x: Any, *sizes: Any) -> Tensor:
     shape = (1,) * (len(times) - x.ndim) + x.shape
     apart = x.reshape([s for n in shape for s in (1, n)])
     spread = fn.broadcast_to(apart, [s for t, n in zip(times, shape, strict=True) for s in (t, n)])
-    return spread.reshape([t * n for t, n in zip(times, shape, strict=True)])  # type: ignore[no-any-return]
+    return fn._in_own_memory(spread.reshape([t * n for t, n in zip(times, shape, strict=True)]), x)
 
 
 def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
@@ -218,7 +218,7 @@ def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, ou
     n = x.shape[axis]
     if isinstance(repeats, int):
         wide = fn.broadcast_to(fn.unsqueeze(x, axis + 1), (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]))
-        return wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :]))  # type: ignore[no-any-return]
+        return fn._in_own_memory(wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :])), x)
     counts = as_tensor(repeats)
     if counts.ndim > 1 or counts.dtype.kind not in "iu" or counts.numel() not in (1, n):
         raise ShapeError(f"repeat_interleave: needs one integer for each of the {n} elements, got {counts.dtype} of shape {counts.shape}.")
@@ -300,10 +300,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """All expanded to their common shape (views)."""
+    """All expanded to their common shape (views); those that have it already are returned themselves."""
     parts = [as_tensor(x) for x in tensors]
     shape = broadcast_shapes(*(x.shape for x in parts))
-    return tuple(fn.broadcast_to(x, shape) for x in parts)
+    return tuple(x if x.shape == shape else fn.broadcast_to(x, shape) for x in parts)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -45,7 +45,7 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     """Differences of neighbours along a dimension, n times over (for booleans: whether they differ), of x joined to `prepend` before
     and `append` behind.
     """
-    x = as_tensor(x)
+    given = x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "diff")
     if x.ndim == 0:
         raise RuntimeError("diff: needs at least one dimension.")
@@ -54,7 +54,7 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     for _ in range(n):
         later, earlier = x[along(axis, slice(1, None))], x[along(axis, slice(None, -1))]
         x = later != earlier if x.dtype == backend.bool_ else later - earlier
-    return x  # type: ignore[no-any-return]
+    return fn._in_own_memory(x, given)
 
 
 # ------------------------------------------------------------------------------------------------------------- totals

@@ -63,6 +63,8 @@ def _axes_shifted(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params:
         arrays = [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays]
     if "axes" in params:
         params["axes"] = tuple(axis + k for axis in params["axes"])
+    if "shape" in params:
+        params["shape"] = (*arrays[0].shape[:k], *params["shape"])
     if "axis" in params and all(a.ndim == k for a in arrays):  # axis 0 of one number, as softmax takes it: an axis of length 1
         return prim.forward(xp, *(a[..., None] for a in arrays), **{**params, "axis": k})[..., 0]
     if "axis" in params:
@@ -277,6 +279,8 @@ RULES: dict[str, Rule] = {
     "window_max_pull": _axes_shifted,
     "window_sum": _axes_shifted,
     "window_spread": _axes_shifted,
+    "unfold": _axes_shifted,
+    "unfold_backward": _axes_shifted,
     "diagonal": _diagonals,
     "undiagonal": _diagonals,
     "tril": _as_it_is,

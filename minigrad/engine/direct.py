@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import primitive
-from ..backend import IMMUTABLE, HostArray, beside_row, float32, float64, host, normal
+from ..backend import IMMUTABLE, HostArray, beside_row, float32, float64, host, normal, overlaps_itself
 from ..nodes import OpNode, next_birth
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive
@@ -193,7 +193,7 @@ def on_itself(kernel: Callable[[Any, Any], Any], otherwise: Callable[[Any, Any],
         if observers or type(a) is not Tensor or a.window is not None or a.tangents is not None:
             return otherwise(a, b)
         x = a.array
-        if type(x) is not HostArray or 0 in x.strides:  # which may be an expanded one
+        if type(x) is not HostArray or (not x.flags.c_contiguous and overlaps_itself(x)):
             return otherwise(a, b)
         y, history, dtype = b, a.node, x.dtype
         if type(b) is Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import observe, primitive
-from ..backend import axis_order, is_differentiable, is_writable, overlaps_itself
+from ..backend import axis_order, is_differentiable, is_expanded, is_writable, overlaps_itself
 from ..errors import InPlaceError, ShapeError
 from ..nodes import Leaf, OpNode, Version
 from ..observe import observers
@@ -20,13 +20,14 @@ from .modes import state
 from .record import _node, history
 
 
-def assign(target: Tensor, value: Tensor, operation: str) -> Tensor:
+def assign(target: Tensor, value: Tensor, operation: str, uniform: bool = False) -> Tensor:
     """Write `value` into `target`'s memory, let `target` take over its history, and return `target`.
 
+    uniform: whether all elements of `value` are one constant number.
     Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to grow, RuntimeError if the dtype does
     not fit.
     """
-    check_target(target, operation, differentiable=value.node is not None)
+    check_target(target, operation, value.node is not None, uniform)
     if hasattr(value.array, "check_fits"):
         value.array.check_fits(target.array, operation)
     if type(value.node) is OpNode:
@@ -64,12 +65,23 @@ def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
         target.tangents = value.tangents
 
 
-def check_target(target: Tensor, operation: str, differentiable: bool = False) -> None:
-    """Raise InPlaceError if `target` may not be modified in place now."""
+def check_target(target: Tensor, operation: str, differentiable: bool = False, uniform: bool = False) -> None:
+    """Raise InPlaceError if `target` may not be modified in place now.
+
+    differentiable: whether the new values require grad; uniform: whether they are one constant number.
+    """
     if overlaps_itself(target.array):
-        raise InPlaceError(
-            f"{operation}: several elements of the target share one memory location (it was expanded). Call .clone() before writing to it."
-        )
+        if not is_expanded(target.array):
+            if not uniform:
+                raise InPlaceError(
+                    f"{operation}: several elements of the target share one memory location (windows of unfold overlap), "
+                    "and the new values would overwrite one another. Call .clone() before writing to it."
+                )
+        else:
+            raise InPlaceError(
+                f"{operation}: several elements of the target share one memory location (it was expanded). Call .clone() before writing "
+                "to it."
+            )
     if not is_writable(target.array):
         raise InPlaceError(
             f"{operation}: the target's memory may only be read (it is part of an expanded tensor, or of a read-only array). Call "

@@ -165,7 +165,7 @@ LIKE_FIRST = _names(
     """
 )
 """The result has the shape of the first operand."""
-SHAPE_IN_PARAMS = _names("reshape broadcast_to sum_to unwindow ungather undiagonal")
+SHAPE_IN_PARAMS = _names("reshape broadcast_to sum_to unwindow ungather undiagonal unfold_backward")
 DEPENDS_ON_DATA = _names("argwhere bincount")
 """The shape of the result depends on the elements."""
 _BOOLEAN = _names("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not all any")

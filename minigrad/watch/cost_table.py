@@ -107,7 +107,7 @@ _row(_power, "pow")
 _row(_each(), "identity", "clone", "cast", "move", "overwrite", "zeros_like", "ones_like", "real", "imag", "complex")
 _row(_each(), "view_as_real", "view_as_complex", "reshape", "permute", "broadcast_to", "flip", "roll", "pad_axis", "cat", "tril", "triu")
 _row(_each(), "diagonal", "undiagonal", "window", "unwindow", "getitem", "scatter_view", "argwhere", "batch_enter", "batch_leave")
-_row(_each(), "batch_share", "row_order")
+_row(_each(), "batch_share", "row_order", "unfold")
 _row(lambda ins, outs, params: (0, _n(ins[0]), 0), "ungather", "bincount")
 _row(lambda ins, outs, params: (0, _n(ins[1]) if params.get("accumulate") else 0, 0), "index_put")
 _row(lambda ins, outs, params: (0, 0, _n(ins[1])), "scatter_extreme")
@@ -120,7 +120,7 @@ def _fewer(ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
     return max(0, _n(ins[0]) - _n(outs[0]))
 
 
-_row(lambda ins, outs, params: (0, _fewer(ins, outs), 0), "sum", "sum_to", "batch_total")
+_row(lambda ins, outs, params: (0, _fewer(ins, outs), 0), "sum", "sum_to", "batch_total", "unfold_backward")
 _row(lambda ins, outs, params: (_n(outs[0]), _fewer(ins, outs), 0), "mean")
 _row(lambda ins, outs, params: (_fewer(ins, outs), 0, 0), "prod")
 _row(lambda ins, outs, params: (0, 0, _fewer(ins, outs)), "amax", "amin", "argmax", "argmin", "all", "any")

@@ -369,6 +369,7 @@ class FakeLibrary:
     random = SimpleNamespace(default_rng=FakeGenerator)
     ndarray = FakeArray
     linalg = FakeLinearAlgebra()
+    lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_Function(np.lib.stride_tricks.as_strided)))
 
     def __getattr__(self, name: str) -> Any:
         if name not in NAMES:

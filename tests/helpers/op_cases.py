@@ -147,6 +147,21 @@ def normal_quantile(share: Any) -> float:
     return NormalDist(0, math.sqrt(0.5)).inv_cdf((1 + float(share)) / 2)
 
 
+def windows_along(x: Any, axis: int, size: int, step: int) -> Any:
+    starts = range(0, x.shape[axis] - size + 1, step)
+    parts = [np.moveaxis(x.take(range(start, start + size), axis), axis, -1) for start in starts]
+    return np.stack(parts, axis)
+
+
+def windows_added(g: Any, axis: int, size: int, step: int, shape: tuple[int, ...]) -> Any:
+    out = np.zeros(shape, g.dtype)
+    for at in np.ndindex(g.shape):
+        place = list(at[:-1])
+        place[axis] = at[axis] * step + at[-1]
+        out[tuple(place)] += g[at]
+    return out
+
+
 def softplus_reference(x: Any) -> Any:
     return np.log(1 + np.exp(x))
 
@@ -1044,6 +1059,11 @@ CASES += [
     shaped("diagonal", "main", read_diagonal, (3, 4), params={"offset": 0, "axis1": 0, "axis2": 1}),
     shaped("diagonal", "upper", read_diagonal, (2, 4, 3), params={"offset": 1, "axis1": 2, "axis2": 0}),
     shaped("undiagonal", "lower", placed_diagonal, (2, 2), params={"offset": -1, "axis1": 1, "axis2": 2, "shape": (2, 3, 4)}),
+    shaped("unfold", "apart", windows_along, (2, 5, 3), params={"axis": 1, "size": 2, "step": 2}),
+    shaped("unfold", "overlapping", windows_along, (4, 2), params={"axis": 0, "size": 3, "step": 1}),
+    shaped(
+        "unfold_backward", "overlapping", windows_added, (2, 3, 3, 2), params={"axis": 1, "size": 2, "step": 1, "shape": (2, 4, 3)}
+    ),
     shaped("tril", "below", lambda x, offset: x * (offset >= BEYOND).astype(x.real.dtype), (2, 3, 4), params={"offset": -1}),
     shaped("triu", "above", lambda x, offset: x * (offset <= BEYOND).astype(x.real.dtype), (3, 4), params={"offset": 1}),
     # inverses, determinants, factorisations

@@ -19,6 +19,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.primitive"},
     {"minigrad.nodes"},
     {"minigrad.tensor"},
+    {"minigrad.storage"},
     {"minigrad.engine"},
     {"minigrad.ops"},
     {"minigrad.batching"},

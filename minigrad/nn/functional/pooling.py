@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import functions
 from ...errors import ShapeError
-from ...functions import arange, cat, where
+from ...functions import _in_own_memory, arange, cat, where
 from ...ops import windows
 from ...ops.index import index_put
 from ...primitive import in_float32
@@ -303,7 +303,7 @@ def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
 
 def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, int], Tensor], function: str) -> Tensor:
     """What `part` (of a tensor, an axis and a size) makes of each of the even parts."""
-    x = as_tensor(x)
+    given = x = as_tensor(x)
     _check_images(x, axes, function)
     wanted = (output_size,) * axes if isinstance(output_size, int) or output_size is None else tuple(output_size)
     if len(wanted) != axes or any(m is not None and m < 0 for m in wanted):
@@ -320,7 +320,7 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
             x = part(x, axis, n // m)
             continue
         x = cat([part(span(x, axis, start, stop), axis, stop - start) for start, stop in _even_parts(n, m)], axis)
-    return x
+    return _in_own_memory(x, given)
 
 
 def _even_parts(n: int, m: int) -> list[tuple[int, int]]:

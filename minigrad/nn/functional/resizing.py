@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import backend, functions
 from ...errors import DTypeError, ShapeError
-from ...functions import clamp
+from ...functions import _in_own_memory, clamp
 from ...tensor import Tensor, as_tensor
 from .common import each, on_axis, read, table
 from .pooling import adaptive_mean
@@ -31,7 +31,7 @@ def interpolate(
     place. align_corners (for the weighing modes): the first and last elements, and not the outer edges of the image, keep their places.
     The result is interpolated axis by axis.
     """
-    x = as_tensor(input)
+    given = x = as_tensor(input)
     axes = x.ndim - 2
     known = {
         "nearest": (1, 2, 3),
@@ -72,7 +72,7 @@ def interpolate(
             x = _weighed(x, axis, m, ratio, cubic=mode == "bicubic", align_corners=bool(align_corners))
     if whole:
         x = clamp(functions.floor(x + 0.5), backend.lowest(backend.uint8), backend.highest(backend.uint8)).to(backend.uint8)
-    return x
+    return _in_own_memory(x, given)
 
 
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:

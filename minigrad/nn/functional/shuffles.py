@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from ...errors import ShapeError
+from ...functions import _in_own_memory
 from ...tensor import Tensor, as_tensor
 from .common import check_axes
 
@@ -19,7 +20,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     *lead, c, h, w = x.shape
     if c % r**2:
         raise ShapeError(f"pixel_shuffle: {c} channels cannot be divided into squares of {r} by {r}.")
-    return x.reshape(math.prod(lead), c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3).reshape(*lead, c // r**2, h * r, w * r)
+    apart = x.reshape(math.prod(lead), c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3)
+    return _in_own_memory(apart.reshape(*lead, c // r**2, h * r, w * r), x)
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
@@ -30,7 +32,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     if h % r or w % r:
         raise ShapeError(f"pixel_unshuffle: an image of {h} by {w} cannot be divided into squares of {r}.")
     cut = x.reshape(math.prod(lead), c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
-    return cut.reshape(*lead, c * r * r, h // r, w // r)
+    return _in_own_memory(cut.reshape(*lead, c * r * r, h // r, w // r), x)
 
 
 def _factor(factor: int, function: str) -> int:
@@ -45,4 +47,5 @@ def channel_shuffle(input: Any, groups: int) -> Tensor:
     x = as_tensor(input)
     if x.ndim < 3 or groups < 1 or x.shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of input {x.shape} cannot be divided into {groups} groups.")
-    return x.reshape(x.shape[0], groups, x.shape[1] // groups, -1).transpose(1, 2).reshape(x.shape)
+    dealt = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1).transpose(1, 2)
+    return _in_own_memory(dealt.reshape(x.shape), x)
