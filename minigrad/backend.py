@@ -734,7 +734,12 @@ def lgamma_function(xp: Any) -> Callable[[Array], Array]:
     import math
 
     def lgamma(x: float) -> float:
-        return math.inf if x <= 0 and (x == math.floor(x) if math.isfinite(x) else True) else math.lgamma(x)
+        if x <= 0 and (not math.isfinite(x) or x == math.floor(x)):
+            return math.inf
+        try:
+            return math.lgamma(x)
+        except OverflowError:
+            return math.inf
 
     vectorised = np.frompyfunc(lgamma, 1, 1)
     return lambda x: np.asarray(silently.run(vectorised, x), dtype=np.float64).astype(x.dtype)

@@ -394,17 +394,24 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
 
 
 def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
-    """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside. Bounds are numbers or tensors."""
+    """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside and where x is NaN. Bounds are numbers or tensors;
+    a bound that is NaN gives NaN."""
     x = as_tensor(x)
     if min is None and max is None:
         raise ValueError("clamp: give min, max or both.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        x = x if min is None else where(x < min, min, x)
-        return x if max is None else where(x > max, max, x)  # type: ignore[no-any-return]
+        x = x if min is None else _limited(x, min, ge, lt)
+        return x if max is None else _limited(x, max, le, gt)
     return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
 
 
 clip = clamp
+
+
+def _limited(x: Tensor, bound: Any, within: Callable[..., Tensor], beyond: Callable[..., Tensor]) -> Tensor:
+    """x within the bound, the bound beyond it, NaN (without a derivative) where one of them is."""
+    nothing = (x.detach() + bound).detach()
+    return where(within(x, bound), x, where(beyond(x, bound), bound, nothing))  # type: ignore[no-any-return]
 
 
 def round(x: Any, decimals: int = 0) -> Tensor:

@@ -137,7 +137,7 @@ square = elementwise("square", lambda xp, x: silently.run(xp.multiply, x, x), la
 
 exp = elementwise("exp", lambda xp, x: silently.run(xp.exp, x), lambda g, y: g * y, promote="float")
 exp2 = elementwise("exp2", lambda xp, x: silently.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
-expm1 = elementwise("expm1", lambda xp, x: silently.run(xp.expm1, x), lambda g, y: g * (y + 1), promote="float")
+expm1 = elementwise("expm1", lambda xp, x: silently.run(xp.expm1, x), lambda g, x: g * exp(x), promote="float")
 log = elementwise("log", lambda xp, x: silently.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
 log2 = elementwise("log2", lambda xp, x: silently.run(xp.log2, x), lambda g, x: g / (math.log(2) * x), promote="float")
 log10 = elementwise("log10", lambda xp, x: silently.run(xp.log10, x), lambda g, x: g / (math.log(10) * x), promote="float")
@@ -188,6 +188,8 @@ def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
+    if x.dtype.itemsize == 2:  # half precision would round three times
+        return _sigmoid(xp, x.astype("float32")).astype(x.dtype)
     y = silently.run(xp.exp, -x)  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
     y += 1
     return 1 / y
@@ -282,6 +284,18 @@ where = elementwise(
     promote="branches",
 )
 """Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is 0, even where that branch is NaN."""
+_TESTS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
+select = elementwise(
+    "select",
+    lambda xp, x, a, b, *, test, level: _where(xp, _TESTS[test](x, level), a, b),
+    None,
+    lambda g, x, *, test, level: where(_TESTS[test](x, level), g, 0.0),
+    lambda g, x, *, test, level: where(_TESTS[test](x, level), 0.0, g),
+    promote="branches",
+    real_only=True,
+)
+"""Elements of a where x compares with `level` as `test` says ("lt", "le", "gt", "ge"), of b elsewhere: NaN, which compares with nothing,
+takes b. Unlike `where`, it keeps x: a gradient that is itself recorded depends on x, with derivative 0."""
 
 
 def _sign(x: Any) -> Any:
@@ -300,7 +314,14 @@ sign = elementwise("sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real
 floor = elementwise("floor", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x), lambda g: zeros_like(g), real_only=True)
 ceil = elementwise("ceil", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x), lambda g: zeros_like(g), real_only=True)
 trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x), lambda g: zeros_like(g), real_only=True)
-round_ = elementwise("round", lambda xp, x, *, decimals: x.round(decimals), lambda g: zeros_like(g), real_only=True)
+round_ = elementwise("round", lambda xp, x, *, decimals: _round(x, decimals), lambda g: zeros_like(g), real_only=True)
+
+
+def _round(x: Any, decimals: int) -> Any:
+    """NumPy multiplies by a power of ten first, which overflows soon in half precision."""
+    half = decimals and x.dtype.itemsize == 2 and x.dtype.kind not in "biu"
+    return x.astype("float32").round(decimals).astype(x.dtype) if half else x.round(decimals)
+
 
 # -------------------------------------------------------------------------------------------------------------- complex numbers
 # Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b. Where a real cotangent belongs

@@ -10,6 +10,7 @@ from typing import Any
 from ... import functions
 from ...errors import ShapeError
 from ...functions import exp, where
+from ...ops.elementwise import select
 from ...tensor import Tensor, as_tensor
 from .reduction import check_real, pair, reduced
 
@@ -53,7 +54,9 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         return l1_loss(x, t, reduction)
     d = x - t
     size = abs(d)
-    return reduced(where(size < beta, 0.5 * d * d / beta, size - 0.5 * beta), reduction, "smooth_l1_loss")
+    near = select(size, 0.0, d, test="ge", level=beta)  # the square of an infinite d would make the gradient NaN
+    loss = select(size, size - 0.5 * beta, 0.5 * near * near / beta, test="ge", level=beta)
+    return reduced(loss, reduction, "smooth_l1_loss")
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
@@ -66,7 +69,8 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         raise ValueError(f"huber_loss: delta must be positive, got {delta}.")
     d = x - t
     size = abs(d)
-    loss = where(size <= delta, 0.5 * d * d, delta * (size - 0.5 * delta))
+    near = select(size, 0.0, d, test="gt", level=delta)  # the square of an infinite d would make the gradient NaN
+    loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="gt", level=delta)
     return reduced(loss if weight is None else loss * _weights(weight, loss, "huber_loss"), reduction, "huber_loss")
 
 
