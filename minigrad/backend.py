@@ -508,8 +508,14 @@ def unit_rows(rows: int, start: int, columns: int, dtype: Any, like: Array) -> A
 
 
 def index_array(index: list[Any]) -> Array:
-    """A list used as an index; an empty one selects nothing."""
-    return np.asarray([i.array if hasattr(i, "array") else i for i in index], dtype=None if index else np.int64)
+    """A list used as an index; an empty one selects nothing. Raises IndexError where its rows differ in length."""
+    try:
+        found = np.asarray([i.array if hasattr(i, "array") else i for i in index])
+    except ValueError:
+        found = np.asarray(None)
+    if found.dtype == object:
+        raise IndexError(f"the index {_describe(index)} is no array of numbers: its parts differ in shape, or are no numbers.")
+    return found if found.size else found.astype(np.int64)
 
 
 def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> bool:

@@ -774,25 +774,35 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 
 def _plain_index(index: Any, like: Any) -> Any:
-    """The index with tensors and lists replaced by arrays, on the device of the payload `like`. A copy: nobody shall change it before the
-    backward pass."""
+    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch. A copy:
+    nobody shall change it before the backward pass."""
+    if isinstance(index, list) and _stands_for_tuple(index):
+        index = tuple(index)
     if isinstance(index, tuple):
-        return tuple(_plain_index(part, like) for part in index)
-    if isinstance(index, Tensor | list):
-        kind = "lists" if isinstance(index, list) else "tensors"
-        array = backend.index_array(index) if isinstance(index, list) else backend.owned_array(index.array)
+        return tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like) for part in index)
+    if isinstance(index, Tensor | list | range):
+        kind = "tensors" if isinstance(index, Tensor) else "lists"
+        array = backend.owned_array(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
         if array.dtype.kind not in "iub":
             raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
         index = array
     if hasattr(type(index), "__minigrad_apply__"):  # a batched or recorded index
         return index.copy()
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
+        if index.dtype == backend.uint8 and not isinstance(index, backend.host.generic):
+            index = index != 0
         return int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
     if index is None or index is Ellipsis or isinstance(index, slice | int):
         return _plain_slice(index)
     if hasattr(index, "__index__"):
         return index.__index__()
     raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+def _stands_for_tuple(index: list[Any]) -> bool:
+    """Whether a list is an index for each axis and not the indices of one: where it holds anything but numbers (PyTorch's rule)."""
+    parts = (Tensor, list, tuple, range, slice, backend.HostArray)
+    return len(index) < 32 and any_true(p is None or p is Ellipsis or isinstance(p, parts) for p in index)
 
 
 def _plain_slice(index: Any) -> Any:

@@ -315,7 +315,7 @@ CASES: list[Case] = [
         lambda x, a, b, test, level: np.where(x > level if test == "gt" else x <= level, a, b),
         ("fixed", REALS, REALS),
         ((3, 4),) * 3,
-        params={"test": "gt", "level": 1},
+        params={"test": "gt", "level": 1.6},
         any_shape=True,
     ),
     unary("sign", lambda x: x / abs(x)),
