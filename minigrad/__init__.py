@@ -113,7 +113,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal"):
+        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name in _ELSEWHERE:
             return getattr(import_module(_ELSEWHERE[name], __name__), name)

@@ -62,7 +62,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     their dtype. Raises DTypeError for anything else."""
     if data is None:  # Tensor(shape=…) without data means zeros; here it is a mistake, often a .grad that was never filled
         raise DTypeError("cannot make a tensor of None: use numbers, nested lists of equal length, or arrays.")
-    return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _made(backend.as_payload(data.array if isinstance(data, Tensor) else data, dtype), requires_grad, device)
 
 
 def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -105,8 +105,10 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given size filled with one value."""
+    """A tensor of the given size filled with one value, whose kind (boolean, integer, floating, complex) gives the dtype."""
     value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
+    if dtype is None and hasattr(value, "dtype") and not value.ndim:
+        dtype = backend.dtype_of_kind(value.dtype)
     made, sizes = backend.as_payload(value, dtype), _not_negative(_sizes([size] if isinstance(size, int) else size))
     if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
         return _made(backend.full(sizes, made, str(device)), requires_grad)
@@ -134,10 +136,16 @@ def full_like(x: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
+def _number(value: Any) -> Any:
+    """A 0-d tensor or a scalar of NumPy as a Python number, which says of what kind it is."""
+    return value.item() if isinstance(value, Tensor | backend.host.generic) else value
+
+
 def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Numbers from start (default 0) up to, not including, end. int64 for integers, the default dtype for floats."""
+    start, end, step = _number(start), None if end is None else _number(end), _number(step)
     if end is None:
         start, end = 0, start
     if step == 0 or (end - start) / step < 0:
@@ -149,16 +157,23 @@ def arange(
     return _made(backend.arange(start, end, step, dtype, str(device or "cpu")), requires_grad)
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded."""
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded. dtype: the default one,
+    or the complex one of its precision if an end is complex."""
     (steps,) = _not_negative(_sizes((steps,)))
-    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    wanted = backend.as_dtype(dtype) or spaced_dtype(start, end)
     if not backend.is_differentiable(wanted):
         start, end, i = int(start), int(end), arange(steps, dtype=backend.float64, device=device)
         step = (end - start) / builtins.max(steps - 1, 1)
         values = where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + i
         return _made(values.to(wanted).array, requires_grad)
     return _made(backend.linspace(start, end, steps, wanted, str(device or "cpu")), requires_grad)
+
+
+def spaced_dtype(start: Any, end: Any) -> DType:
+    """The dtype of numbers between two ends: the default one, or the complex one of its precision."""
+    complexes = [v for v in (start, end) if isinstance(v, builtins.complex) or getattr(getattr(v, "dtype", None), "kind", "") == "c"]
+    return backend.result_type([1j]) if complexes else backend.default_dtype()
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -199,17 +214,23 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), _not_negative(_sizes(size))), requires_grad)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))` or `randint(5, 10, (2, 3))`."""
+def randint(
+    low: Any = None, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))`, `randint(5, 10, (2, 3))` or
+    `randint(high=10, size=(2, 3))`. Raises ValueError where there is no integer between the bounds."""
     if isinstance(high, list | tuple):
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
     elif high is None:
-        low, high = 0, low
+        low, high = None, low
+    if high is None:
+        raise TypeError("randint: give a bound and a size, as in randint(10, (2, 3)).")
+    low, high = (operator.index(v) for v in (0 if low is None else low, high))
+    if low >= high:
+        raise ValueError(f"randint: low must be smaller than high, got low={low} and high={high}.")
     kind = backend.as_dtype(dtype) or backend.int64
-    return _made(
-        _drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _not_negative(_sizes([size or ()]))),
-        False,
-    )
+    sizes = _not_negative(_sizes([size or ()]))
+    return _made(_drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), sizes), requires_grad)
 
 
 def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -379,6 +400,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     condition = as_tensor(condition)
     if a is None and b is None:
         return nonzero(condition, as_tuple=True)
+    if condition.dtype == backend.uint8:
+        condition = condition != 0
     if condition.dtype != backend.bool_:
         raise DTypeError(f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in where(x > 0, a, b).")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):  # two numbers: one of them becomes a tensor beside the condition
@@ -402,6 +425,8 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         x = x if min is None else _limited(x, min, ge, lt)
         return x if max is None else _limited(x, max, le, gt)
+    if x.dtype.kind in "biu":
+        x = x.to(backend.result_type([x.array, *(bound for bound in (min, max) if bound is not None)]))
     return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
 
 
@@ -559,15 +584,17 @@ def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> T
 
 
 def all(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements (over `dim`) are non-zero."""
+    """Whether all elements (over `dim`) are non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
-    return rd.all_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "all")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    found = rd.all_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "all")), keepdims=keepdim or keepdims)
+    return found.to(backend.uint8) if x.dtype == backend.uint8 else found  # type: ignore[no-any-return]
 
 
 def any(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether some element (over `dim`) is non-zero."""
+    """Whether some element (over `dim`) is non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
-    return rd.any_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "any")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    found = rd.any_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "any")), keepdims=keepdim or keepdims)
+    return found.to(backend.uint8) if x.dtype == backend.uint8 else found  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------------ shapes
@@ -774,8 +801,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 
 def _plain_index(index: Any, like: Any) -> Any:
-    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch. A copy:
-    nobody shall change it before the backward pass."""
+    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
+    A copy: nobody shall change it before the backward pass."""
     if isinstance(index, list) and _stands_for_tuple(index):
         index = tuple(index)
     if isinstance(index, tuple):
@@ -905,5 +932,6 @@ for _name in (
     "any_true",
     "operator",
     "as_tensor_",
+    "spaced_dtype",
 ):
     __all__.remove(_name)

@@ -35,16 +35,17 @@ def empty_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """base to the power of each of `steps` evenly spaced numbers from start to end."""
-    wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    exponents = functions.linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else backend.float64)
-    out = functions.pow(float(base), exponents.to(backend.float64)).to(wanted, device=device)
+    """base to the power of each of `steps` evenly spaced numbers from start to end. dtype: as of `linspace`."""
+    wanted = backend.as_dtype(dtype) or functions.spaced_dtype(start, end)
+    wide = backend.complex128 if backend.is_complex(wanted) else backend.float64
+    exponents = functions.linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else wide)
+    out = functions.pow(float(base), exponents.to(wide)).to(wanted, device=device)
     return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
 
 
-def randint_like(x: Any, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randint_like(x: Any, low: int | None = None, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
     x = as_tensor(x)
     return functions.randint(low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array))

@@ -56,7 +56,10 @@ def explicit(index: Any, ndim: int) -> Any:
     if at is None:
         return index
     masks = [getattr(part, "dtype", None) is not None and part.dtype.kind == "b" for part in parts]
-    read = sum(0 if part is None or part is Ellipsis or isinstance(part, bool) else part.ndim if mask else 1 for part, mask in zip(parts, masks, strict=True))
+    read = sum(
+        0 if part is None or part is Ellipsis or isinstance(part, bool) else part.ndim if mask else 1
+        for part, mask in zip(parts, masks, strict=True)
+    )
     return (*parts[:at], *(slice(None),) * (ndim - read), *parts[at + 1 :])
 
 

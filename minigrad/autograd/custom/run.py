@@ -118,9 +118,7 @@ def _check_results(name: str, ctx: FunctionCtx, results: Sequence[Any]) -> None:
             )
 
 
-def _output(
-    name: str, ctx: FunctionCtx, args: Sequence[Any], node: FunctionNode | None, index: int, result: Tensor
-) -> Tensor:
+def _output(name: str, ctx: FunctionCtx, args: Sequence[Any], node: FunctionNode | None, index: int, result: Tensor) -> Tensor:
     """A result in its place in the graph: the tensor itself, or an alias of it where the tensor belongs to somebody else."""
     place = node.place(index) if node is not None and may_have_history(ctx, result) else None
     if contains(ctx._dirty, result):
