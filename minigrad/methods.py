@@ -282,10 +282,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     except IndexError as error:
         raise IndexError(f"x[index] = value with x of shape {self.shape}: {error}.") from None
     except (TypeError, ValueError):
-        region = functions.getitem(self.detach(), plain).shape
+        indexed = functions.getitem(self.detach(), plain).shape
         raise ShapeError(
             f"x[index] = value with x of shape {self.shape}: a value of shape {value.shape} does not broadcast to the indexed region "
-            f"of shape {region}."
+            f"of shape {indexed}."
         ) from None
     assign(self, replaced, "x[index] = value")
 

@@ -111,9 +111,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if weights.shape != x.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} do not fit {x.shape[0]} numbers.")
     weights = weights.detach().to(weights.dtype if weights.dtype == backend.float32 else backend.float64)
-    return ix.index_put(
-        fn.zeros_like(counts, dtype=weights.dtype), weights, index=fn._plain_index((x.to(backend.int64),), counts.array), accumulate=True
-    )  # type: ignore[no-any-return]
+    place = fn._plain_index((x.to(backend.int64),), counts.array)
+    return ix.index_put(fn.zeros_like(counts, dtype=weights.dtype), weights, index=place, accumulate=True)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- statistics

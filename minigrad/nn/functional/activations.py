@@ -8,6 +8,7 @@ At kinks each takes the derivative that PyTorch takes. `inplace`: the result is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
@@ -186,6 +187,18 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     half = x.shape[axis] // 2
     return span(x, axis, 0, half) * sigmoid(span(x, axis, half, 2 * half))
 
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def written(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        return function(input, *args, inplace=True, **options)
+
+    written.__name__ = written.__qualname__ = f"{function.__name__}_"
+    written.__doc__ = f"`{function.__name__}`, written into the input."
+    return written
+
+
+celu_, elu_, hardtanh_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(hardtanh), _in_place(leaky_relu)
+relu_, rrelu_, selu_, threshold_ = _in_place(relu), _in_place(rrelu), _in_place(selu), _in_place(threshold)
 
 # ----------------------------------------------------------------------------------------------------------- probabilities
 
