@@ -7,6 +7,7 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -246,6 +247,27 @@ def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 
 
 # ------------------------------------------------------------------------------------------------------ element by element
+
+
+def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, computed in float32 and rounded once where its result has half precision, as in PyTorch: its steps neither overflow
+    nor round one after another."""
+
+    @functools.wraps(function)
+    def computed(*args: Any, **options: Any) -> Tensor:
+        if not any_true(isinstance(a, Tensor) and _is_half(a.dtype) for a in args):
+            return function(*args, **options)  # type: ignore[no-any-return]
+        wide = [a.float() if isinstance(a, Tensor) and _is_half(a.dtype) else a for a in args]
+        narrow = backend.result_type([a.array if isinstance(a, Tensor) else a for a in args if isinstance(a, Tensor | int | float)])
+        out = function(*wide, **options)
+        return out.to(narrow) if _is_half(narrow) and out.dtype == backend.float32 else out  # type: ignore[no-any-return]
+
+    return computed
+
+
+def _is_half(dtype: DType) -> bool:
+    """Whether numbers of this floating dtype have 16 bits."""
+    return dtype.itemsize == 2 and backend.is_floating(dtype)
 
 
 def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
@@ -933,5 +955,7 @@ for _name in (
     "operator",
     "as_tensor_",
     "spaced_dtype",
+    "in_single",
+    "functools",
 ):
     __all__.remove(_name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
@@ -13,8 +11,6 @@ from ..batching import is_batched_index
 from ..errors import BatchingError, DTypeError, ShapeError
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor, wrap
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ValuesIndices(NamedTuple):
@@ -35,27 +31,6 @@ def floating(x: Any, function: str) -> Tensor:
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"{function}: needs a floating or complex dtype, got {x.dtype}. Convert first, for instance with .float().")
     return x  # type: ignore[no-any-return]
-
-
-def in_single(function: F) -> F:
-    """The function, computed in float32 and rounded once where its result has half precision, as in PyTorch: its steps neither overflow
-    nor round one after another."""
-
-    @functools.wraps(function)
-    def computed(*args: Any, **options: Any) -> Tensor:
-        if not any(isinstance(a, Tensor) and is_half(a.dtype) for a in args):
-            return function(*args, **options)  # type: ignore[no-any-return]
-        wide = [a.float() if isinstance(a, Tensor) and is_half(a.dtype) else a for a in args]
-        narrow = backend.result_type([a.array if isinstance(a, Tensor) else a for a in args if isinstance(a, Tensor | int | float)])
-        out = function(*wide, **options)
-        return out.to(narrow) if is_half(narrow) and out.dtype == backend.float32 else out  # type: ignore[no-any-return]
-
-    return computed  # type: ignore[return-value]
-
-
-def is_half(dtype: backend.DType) -> bool:
-    """Whether numbers of this floating dtype have 16 bits."""
-    return dtype.itemsize == 2 and backend.is_floating(dtype)
 
 
 def counted(x: Any) -> Tensor:

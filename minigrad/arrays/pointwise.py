@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, NotDifferentiableError
+from ..functions import in_single
 from ..ops import bessel, special
 from ..tensor import Tensor, as_tensor
-from .common import floating, in_single
+from .common import floating
 
 
 class Frexp(NamedTuple):

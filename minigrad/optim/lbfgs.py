@@ -155,11 +155,11 @@ class Point(NamedTuple):
     gradient: Vector
 
 
-def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least: float, size: float, most: int = 25) -> Point:
+def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least: float, size: float = 1.0, most: int = 25) -> Point:
     """A point where the loss has fallen enough, f(t) <= f(0) + 10⁻⁴ t f'(0), and the slope is flat enough, |f'(t)| <= 0.9 |f'(0)|.
 
     t: the length to try first. After `most` trials, or where a bracket times `size` (the largest element of the direction) is narrower than
-    `least`, the best point so far. The trials are those of PyTorch.
+    `least`, the best point so far. The trials are those of PyTorch, but that the low end of a bracket always has fallen enough.
     """
 
     def falls(p: Point) -> bool:
@@ -182,7 +182,7 @@ def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least:
         if trials == most:
             before = start
             break
-    low, high = (before, here) if before.loss <= here.loss or here.loss != here.loss else (here, before)
+    low, high = (here, before) if falls(here) and here.loss < before.loss else (before, here)
     stuck = False
     while trials < most and abs(high.t - low.t) * size >= least:
         left, right = min(low.t, high.t), max(low.t, high.t)
@@ -198,8 +198,6 @@ def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least:
         trials += 1
         if not falls(here) or here.loss >= low.loss:
             high = here
-            if high.loss <= low.loss:
-                low, high = high, low
             continue
         if flat(here):
             return here

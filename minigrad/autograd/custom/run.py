@@ -63,11 +63,16 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
         node.settle(results, several)
     outs: list[Any] = []
     for index, result in enumerate(results):
-        again = next((outs[i] for i in range(index) if results[i] is result), None)
-        if again is not None or not isinstance(result, Tensor):  # a tensor returned twice is one result: its uses share one cotangent
-            outs.append(result if again is None else again)
+        if not isinstance(result, Tensor):
+            outs.append(result)
+            continue
+        alike = [i for i, r in enumerate(results) if r is result]
+        if contains(args, result) and not contains(ctx._dirty, result):  # each return of an argument is an alias of its own
+            alike = [index]
+        if alike[0] < index:  # a tensor returned twice is one result, whose uses share the last place: PyTorch's rule
+            outs.append(outs[alike[0]])
         else:
-            outs.append(_output(name, ctx, args, node, index, result))
+            outs.append(_output(name, ctx, args, node, alike[-1], result))
     same = [(r, o) for r, o in zip(results, outs, strict=True) if isinstance(r, Tensor)]
     levels = sorted({k for t in tangents if t for k in t}.intersection(state.levels))
     if levels:

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
-from ...arrays.common import in_single
 from ...errors import ShapeError
-from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
+from ...functions import axis_of, clamp, expm1, in_single, sigmoid, tanh, where
 from ...ops.elementwise import select
 from ...tensor import Tensor, as_tensor
 from .common import check_axes, on_axis, placed, source, span

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays.running import vector_norm
 from ...errors import ShapeError
 from ...functions import arange, clamp
 from ...tensor import Tensor, as_tensor
@@ -14,7 +13,7 @@ from ...tensor import Tensor, as_tensor
 
 def length(x: Tensor, p: float, dim: int) -> Tensor:
     """‖x‖ₚ along `dim`, which is kept; p = 0 counts the elements that are not 0; derivative 0 where the length is 0."""
-    return vector_norm(x, p, dim, True)
+    return x.norm(p, dim, True)
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
