@@ -822,13 +822,13 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 
 
-def _plain_index(index: Any, like: Any) -> Any:
+def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
-    A copy: nobody shall change it before the backward pass."""
-    if isinstance(index, list) and _stands_for_tuple(index):
+    A copy: nobody shall change it before the backward pass. whole: this is all of the index, not the part for one axis."""
+    if whole and isinstance(index, list) and _stands_for_tuple(index):
         index = tuple(index)
     if isinstance(index, tuple):
-        return tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like) for part in index)
+        return tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
     if isinstance(index, Tensor | list | range):
         kind = "tensors" if isinstance(index, Tensor) else "lists"
         array = backend.owned_array(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))

@@ -47,6 +47,10 @@ def given(lib, index):
     return index
 
 
+def gradient_of(x):
+    return np.zeros(tuple(x.shape)) if x.grad is None else x.grad.numpy()
+
+
 def outcome(lib, base, index, writes, value):
     x = lib.from_numpy(base.copy())
     x.requires_grad_()
@@ -55,12 +59,12 @@ def outcome(lib, base, index, writes, value):
         if not writes:
             out = y[found]
             (out * out).sum().backward()
-            return [out.detach().numpy(), x.grad.numpy()]
+            return [out.detach().numpy(), gradient_of(x)]
         shape = tuple(y[found].shape)
         v = lib.from_numpy(np.full({"number": (), "region": shape, "leading": (1, *shape)}[value], 7.0, base.dtype)).requires_grad_()
         y[found] = v
         (y * y).sum().backward()
-        return [y.detach().numpy(), v.grad.numpy(), x.grad.numpy()]
+        return [y.detach().numpy(), gradient_of(v), gradient_of(x)]
     except (IndexError, TypeError, ValueError, RuntimeError) as error:
         return error
 
@@ -86,6 +90,8 @@ def compare(torch, seeds):
         ours, theirs = outcome(mg, *case), outcome(torch, *case)
         what = f"seed {seed}: shape {shape}, index {index!r}, {case[2:]}"
         if isinstance(theirs, Exception):
+            if "boolean masks" in str(theirs):  # PyTorch reads with bytes as a mask, and does not write with them
+                continue
             assert isinstance(ours, IndexError | mg.errors.ShapeError), f"{what}: {ours!r}, PyTorch: {theirs!r}"
             assert "NumPy" not in str(ours) and "inhomogeneous" not in str(ours), ours
             continue
@@ -125,6 +131,8 @@ def test_what_does_not_fit_is_named():
     with pytest.raises(mg.errors.ShapeError, match=r"value of shape \(7,\) .* region of shape \(2,\)"):
         x[x[:, 0] == 0, 0] = mg.zeros(7)
     with pytest.raises(IndexError, match="differ in shape"):
+        x[[[0, 1], 0], 0]
+    with pytest.raises(IndexError, match="integers or booleans"):
         x[[0, "a"]]
     with pytest.raises(mg.errors.InPlaceError, match="complex"):
         x[[0, 1]] = mg.tensor(1j)
