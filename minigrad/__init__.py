@@ -109,11 +109,23 @@ if not TYPE_CHECKING:
         "compile": ".program",
         **dict.fromkeys(("istft", "stft"), ".signal"),
         **dict.fromkeys(("load", "save"), ".serialization"),
+        **dict.fromkeys(  # those that take their arguments in the same order in both places
+            """
+            adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu celu_
+            channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+            conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout
+            feature_alpha_dropout group_norm hardshrink hinge_embedding_loss kl_div layer_norm
+            margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance pdist
+            pixel_shuffle pixel_unshuffle poisson_nll_loss prelu rms_norm rrelu rrelu_ selu
+            selu_ threshold threshold_ triplet_margin_loss
+            """.split(),
+            ".nn.functional",
+        ),
     }
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal"):
+        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name in _ELSEWHERE:
             return getattr(import_module(_ELSEWHERE[name], __name__), name)

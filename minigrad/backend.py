@@ -331,6 +331,11 @@ def result_type(values: Sequence[Any]) -> DType:
     return _default_dtype if result is None else result
 
 
+def dtype_of_kind(dtype: DType) -> DType:
+    """The dtype of a Python number of the kind of `dtype`: boolean, int64, the default dtype or its complex one."""
+    return (bool_, int64, _default_dtype, _complex_of(_default_dtype))[_category(dtype)]
+
+
 def _complex_of(dtype: DType) -> DType:
     return complex128 if dtype == float64 else complex64
 
@@ -358,6 +363,9 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
     elif hasattr(data, "__array__") and not isinstance(data, list | tuple):
         array = np.array(data, dtype=wanted)
     else:
+        leaves = _kinds_of_leaves(data)
+        if any(hasattr(kind, "array") for kind in leaves):
+            return as_payload(_with_numbers(data), dtype)
         try:
             array = np.array(data)
         except ValueError as error:
@@ -368,8 +376,10 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
             ) from None
         if array.dtype == object or array.dtype.kind in "SUMm":
             raise DTypeError(f"cannot make a tensor of {_describe(data)}: use numbers, nested lists of equal length, or arrays.")
-        if wanted is None and _has_no_numpy_leaf(data):
-            wanted = _default_dtype if array.dtype == float64 else _complex_of(_default_dtype) if array.dtype == complex128 else None
+        if wanted is None:
+            if array.dtype == np.uint64:
+                raise OverflowError(f"cannot make a tensor of {_describe(data)}: a number is larger than int64 can hold.")
+            wanted = _dtype_of_leaves(leaves, array.dtype)
         array = array if wanted is None or wanted == array.dtype else array.astype(wanted)
     return normal(array)
 
@@ -379,13 +389,34 @@ def _describe(data: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _has_no_numpy_leaf(data: Any) -> bool:
-    """Whether nested lists hold Python numbers only (then floats are float32), judged by their first element."""
-    while isinstance(data, list | tuple):
-        if not data:
-            return True
-        data = data[0]
-    return type(data) in PYTHON_SCALARS
+def _kinds_of_leaves(data: Any) -> set[Any]:
+    """Of what nested lists are made: types, and the dtypes of arrays and scalars of NumPy."""
+    if not isinstance(data, list | tuple | range):
+        return {data.dtype if isinstance(data, np.ndarray | np.generic) else type(data)}
+    kinds: set[Any] = set(map(type, data))
+    if kinds <= PYTHON_SCALARS:
+        return kinds
+    return set().union(*map(_kinds_of_leaves, data))
+
+
+def _dtype_of_leaves(leaves: set[Any], found: DType) -> DType:
+    """The dtype of nested lists whose array came out as `found`: Python's floats count as the default dtype, arrays as theirs."""
+    dtypes = [
+        leaf if isinstance(leaf, np.dtype) else dtype_of_kind(np.dtype(leaf))
+        for leaf in leaves
+        if isinstance(leaf, np.dtype) or leaf in PYTHON_SCALARS
+    ]
+    return functools.reduce(_promote, dtypes) if dtypes else _default_dtype if found == float64 else found
+
+
+def _with_numbers(data: Any) -> Any:
+    """Nested lists with arrays in place of tensors; one of a single element stands for its number, as in PyTorch."""
+    if isinstance(data, list | tuple):
+        return [_with_numbers(part) for part in data]
+    if not hasattr(data, "array"):
+        return data
+    array = to_numpy(data.array)
+    return array.reshape(())[()] if array.size == 1 else array
 
 
 def normal(result: Any) -> Array:
@@ -513,8 +544,14 @@ def unit_rows(rows: int, start: int, columns: int, dtype: Any, like: Array) -> A
 
 
 def index_array(index: list[Any]) -> Array:
-    """A list used as an index; an empty one selects nothing."""
-    return np.asarray([i.array if hasattr(i, "array") else i for i in index], dtype=None if index else np.int64)
+    """A list used as an index; an empty one selects nothing. Raises IndexError where its rows differ in length."""
+    try:
+        found = np.asarray([i.array if hasattr(i, "array") else i for i in index])
+    except ValueError:
+        found = np.asarray(None)
+    if found.dtype == object:
+        raise IndexError(f"the index {_describe(index)} is no array of numbers: its parts differ in shape, or are no numbers.")
+    return found if found.size else found.astype(np.int64)
 
 
 def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
@@ -777,7 +814,12 @@ def lgamma_function(xp: Any) -> Callable[[Array], Array]:
     import math
 
     def lgamma(x: float) -> float:
-        return math.inf if x <= 0 and (x == math.floor(x) if math.isfinite(x) else True) else math.lgamma(x)
+        if x <= 0 and (not math.isfinite(x) or x == math.floor(x)):
+            return math.inf
+        try:
+            return math.lgamma(x)
+        except OverflowError:
+            return math.inf
 
     vectorised = np.frompyfunc(lgamma, 1, 1)
     return lambda x: np.asarray(silently.run(vectorised, x), dtype=np.float64).astype(x.dtype)

@@ -7,6 +7,7 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -62,7 +63,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     their dtype. Raises DTypeError for anything else."""
     if data is None:  # Tensor(shape=…) without data means zeros; here it is a mistake, often a .grad that was never filled
         raise DTypeError("cannot make a tensor of None: use numbers, nested lists of equal length, or arrays.")
-    return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _made(backend.as_payload(data.array if isinstance(data, Tensor) else data, dtype), requires_grad, device)
 
 
 def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -105,8 +106,10 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given size filled with one value."""
+    """A tensor of the given size filled with one value, whose kind (boolean, integer, floating, complex) gives the dtype."""
     value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
+    if dtype is None and hasattr(value, "dtype") and not value.ndim:
+        dtype = backend.dtype_of_kind(value.dtype)
     made, sizes = backend.as_payload(value, dtype), _not_negative(_sizes([size] if isinstance(size, int) else size))
     if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
         return _made(backend.full(sizes, made, str(device)), requires_grad)
@@ -134,10 +137,16 @@ def full_like(x: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
+def _number(value: Any) -> Any:
+    """A 0-d tensor or a scalar of NumPy as a Python number, which says of what kind it is."""
+    return value.item() if isinstance(value, Tensor | backend.host.generic) else value
+
+
 def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Numbers from start (default 0) up to, not including, end. int64 for integers, the default dtype for floats."""
+    start, end, step = _number(start), None if end is None else _number(end), _number(step)
     if end is None:
         start, end = 0, start
     if step == 0 or (end - start) / step < 0:
@@ -149,16 +158,23 @@ def arange(
     return _made(backend.arange(start, end, step, dtype, str(device or "cpu")), requires_grad)
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded."""
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded. dtype: the default one,
+    or the complex one of its precision if an end is complex."""
     (steps,) = _not_negative(_sizes((steps,)))
-    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    wanted = backend.as_dtype(dtype) or spaced_dtype(start, end)
     if not backend.is_differentiable(wanted):
         start, end, i = int(start), int(end), arange(steps, dtype=backend.float64, device=device)
         step = (end - start) / builtins.max(steps - 1, 1)
         values = where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + i
         return _made(values.to(wanted).array, requires_grad)
     return _made(backend.linspace(start, end, steps, wanted, str(device or "cpu")), requires_grad)
+
+
+def spaced_dtype(start: Any, end: Any) -> DType:
+    """The dtype of numbers between two ends: the default one, or the complex one of its precision."""
+    complexes = [v for v in (start, end) if isinstance(v, builtins.complex) or getattr(getattr(v, "dtype", None), "kind", "") == "c"]
+    return backend.result_type([1j]) if complexes else backend.default_dtype()
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -199,17 +215,23 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _made(_drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), _not_negative(_sizes(size))), requires_grad)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))` or `randint(5, 10, (2, 3))`."""
+def randint(
+    low: Any = None, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))`, `randint(5, 10, (2, 3))` or
+    `randint(high=10, size=(2, 3))`. Raises ValueError where there is no integer between the bounds."""
     if isinstance(high, list | tuple):
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
     elif high is None:
-        low, high = 0, low
+        low, high = None, low
+    if high is None:
+        raise TypeError("randint: give a bound and a size, as in randint(10, (2, 3)).")
+    low, high = (operator.index(v) for v in (0 if low is None else low, high))
+    if low >= high:
+        raise ValueError(f"randint: low must be smaller than high, got low={low} and high={high}.")
     kind = backend.as_dtype(dtype) or backend.int64
-    return _made(
-        _drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), _not_negative(_sizes([size or ()]))),
-        False,
-    )
+    sizes = _not_negative(_sizes([size or ()]))
+    return _made(_drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), sizes), requires_grad)
 
 
 def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -225,6 +247,27 @@ def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 
 
 # ------------------------------------------------------------------------------------------------------ element by element
+
+
+def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, computed in float32 and rounded once where its result has half precision, as in PyTorch: its steps neither overflow
+    nor round one after another."""
+
+    @functools.wraps(function)
+    def computed(*args: Any, **options: Any) -> Tensor:
+        if not any_true(isinstance(a, Tensor) and _is_half(a.dtype) for a in args):
+            return function(*args, **options)  # type: ignore[no-any-return]
+        wide = [a.float() if isinstance(a, Tensor) and _is_half(a.dtype) else a for a in args]
+        narrow = backend.result_type([a.array if isinstance(a, Tensor) else a for a in args if isinstance(a, Tensor | int | float)])
+        out = function(*wide, **options)
+        return out.to(narrow) if _is_half(narrow) and out.dtype == backend.float32 else out  # type: ignore[no-any-return]
+
+    return computed
+
+
+def _is_half(dtype: DType) -> bool:
+    """Whether numbers of this floating dtype have 16 bits."""
+    return dtype.itemsize == 2 and backend.is_floating(dtype)
 
 
 def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
@@ -405,6 +448,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     condition = as_tensor(condition)
     if a is None and b is None:
         return nonzero(condition, as_tuple=True)
+    if condition.dtype == backend.uint8:
+        condition = condition != 0
     if condition.dtype != backend.bool_:
         raise DTypeError(f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in where(x > 0, a, b).")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):  # two numbers: one of them becomes a tensor beside the condition
@@ -420,17 +465,26 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
 
 
 def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
-    """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside. Bounds are numbers or tensors."""
+    """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside and where x is NaN. Bounds are numbers or tensors;
+    a bound that is NaN gives NaN."""
     x = as_tensor(x)
     if min is None and max is None:
         raise ValueError("clamp: give min, max or both.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        x = x if min is None else where(x < min, min, x)
-        return x if max is None else where(x > max, max, x)  # type: ignore[no-any-return]
+        x = x if min is None else _limited(x, min, ge, lt)
+        return x if max is None else _limited(x, max, le, gt)
+    if x.dtype.kind in "biu":
+        x = x.to(backend.result_type([x.array, *(bound for bound in (min, max) if bound is not None)]))
     return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
 
 
 clip = clamp
+
+
+def _limited(x: Tensor, bound: Any, within: Callable[..., Tensor], beyond: Callable[..., Tensor]) -> Tensor:
+    """x within the bound, the bound beyond it, NaN (without a derivative) where one of them is."""
+    nothing = (x.detach() + bound).detach()
+    return where(within(x, bound), x, where(beyond(x, bound), bound, nothing))  # type: ignore[no-any-return]
 
 
 def round(x: Any, decimals: int = 0) -> Tensor:
@@ -582,15 +636,17 @@ def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> T
 
 
 def all(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements (over `dim`) are non-zero."""
+    """Whether all elements (over `dim`) are non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
-    return rd.all_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "all")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    found = rd.all_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "all")), keepdims=keepdim or keepdims)
+    return found.to(backend.uint8) if x.dtype == backend.uint8 else found  # type: ignore[no-any-return]
 
 
 def any(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether some element (over `dim`) is non-zero."""
+    """Whether some element (over `dim`) is non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
-    return rd.any_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "any")), keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
+    found = rd.any_(x, axes=_reduced(x, axes_of(x, _pick(dim, axis), "any")), keepdims=keepdim or keepdims)
+    return found.to(backend.uint8) if x.dtype == backend.uint8 else found  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------------ shapes
@@ -802,26 +858,36 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 
 
-def _plain_index(index: Any, like: Any) -> Any:
-    """The index with tensors and lists replaced by arrays, on the device of the payload `like`. A copy: nobody shall change it before the
-    backward pass."""
+def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
+    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
+    A copy: nobody shall change it before the backward pass. whole: this is all of the index, not the part for one axis."""
+    if whole and isinstance(index, list) and _stands_for_tuple(index):
+        index = tuple(index)
     if isinstance(index, tuple):
-        return tuple(_plain_index(part, like) for part in index)
-    if isinstance(index, Tensor | list):
-        kind = "lists" if isinstance(index, list) else "tensors"
-        array = backend.index_array(index) if isinstance(index, list) else backend.owned_array(index.array)
+        return tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+    if isinstance(index, Tensor | list | range):
+        kind = "tensors" if isinstance(index, Tensor) else "lists"
+        array = backend.owned_array(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
         if array.dtype.kind not in "iub":
             raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
         index = array
     if hasattr(type(index), "__minigrad_apply__"):  # a batched or recorded index
         return index.copy()
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
+        if index.dtype == backend.uint8 and not isinstance(index, backend.host.generic):
+            index = index != 0
         return int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
     if index is None or index is Ellipsis or isinstance(index, slice | int):
         return _plain_slice(index)
     if hasattr(index, "__index__"):
         return index.__index__()
     raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+def _stands_for_tuple(index: list[Any]) -> bool:
+    """Whether a list is an index for each axis and not the indices of one: where it holds anything but numbers (PyTorch's rule)."""
+    parts = (Tensor, list, tuple, range, slice, backend.HostArray)
+    return len(index) < 32 and any_true(p is None or p is Ellipsis or isinstance(p, parts) for p in index)
 
 
 def _plain_slice(index: Any) -> Any:
@@ -924,5 +990,8 @@ for _name in (
     "any_true",
     "operator",
     "as_tensor_",
+    "spaced_dtype",
+    "in_single",
+    "functools",
 ):
     __all__.remove(_name)

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import backend, functions
 from .engine.inplace import check_target
+from .engine.modes import state
 from .errors import DTypeError, InPlaceError
 from .methods import _in_place, _outside, attach
 from .ops import elementwise as ew
@@ -35,16 +36,17 @@ def empty_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """base to the power of each of `steps` evenly spaced numbers from start to end."""
-    wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    exponents = functions.linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else backend.float64)
-    out = functions.pow(float(base), exponents.to(backend.float64)).to(wanted, device=device)
+    """base to the power of each of `steps` evenly spaced numbers from start to end. dtype: as of `linspace`."""
+    wanted = backend.as_dtype(dtype) or functions.spaced_dtype(start, end)
+    wide = backend.complex128 if backend.is_complex(wanted) else backend.float64
+    exponents = functions.linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else wide)
+    out = functions.pow(float(base), exponents.to(wide)).to(wanted, device=device)
     return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
 
 
-def randint_like(x: Any, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randint_like(x: Any, low: int | None = None, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
     x = as_tensor(x)
     return functions.randint(low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array))
@@ -99,6 +101,18 @@ def can_cast(source: Any, target: Any) -> bool:
 
     first, second = backend.as_dtype(source), backend.as_dtype(target)
     return _fits(first, second)
+
+
+def is_inference(x: Tensor) -> bool:
+    """Always False: what `inference_mode` makes are ordinary tensors, of which changes in place are counted and which may be used for
+    gradients later. So there is nothing that a script would have to avoid.
+    """
+    return False
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`."""
+    return state.inference
 
 
 def detach(x: Tensor) -> Tensor:
@@ -178,7 +192,8 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires
 
 __all__ = """
     Size bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor can_cast clamp_max clamp_min conj_physical detach dtype empty empty_like
-    fix get_rng_state greater_equal is_complex is_floating_point is_nonzero logspace moveaxis newaxis normal not_equal polar positive
+    fix get_rng_state greater_equal is_complex is_floating_point is_inference
+    is_inference_mode_enabled is_nonzero logspace moveaxis newaxis normal not_equal polar positive
     randint_like randperm ravel resolve_conj resolve_neg rsub scalar_tensor set_rng_state
 """.split()
 
@@ -208,6 +223,7 @@ attach(Tensor, "where", lambda self, condition, other: functions.where(condition
 attach(Tensor, "split_with_sizes", lambda self, sizes, dim=0: self.split(list(sizes), dim))
 attach(Tensor, "element_size", lambda self: self.dtype.itemsize)
 attach(Tensor, "ndimension", lambda self: self.ndim)
+attach(Tensor, "is_inference", lambda self: is_inference(self))
 attach(Tensor, "view_as", lambda self, other: self.view(other.shape))
 attach(Tensor, "sum_to_size", lambda self, *size: functions.sum_to(self, *size))
 attach(Tensor, "is_signed", lambda self: self.dtype.kind in "ifcV")
@@ -311,3 +327,29 @@ def _no_change_of_shape(name: str) -> Callable[..., Tensor]:
 
 for _name in "resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_".split():
     attach(Tensor, _name, _no_change_of_shape(_name))
+
+
+# ------------------------------------------------------------------------------------------- in-place methods as functions
+
+
+def _as_function(name: str) -> Callable[..., Tensor]:
+    method = getattr(Tensor, name)
+
+    def function(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}: writes into a tensor, got {type(input).__name__}.")
+        return method(input, *args, **options)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`Tensor.{name}` as a function: writes the result into `input` and returns it."
+    return function
+
+
+_IN_PLACE = """
+    abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_
+    clip_ conj_physical_ cos_ cosh_ detach_ erf_ exp2_ exp_ expm1_ fill_ fix_ floor_ index_put_ log10_ log1p_ log2_ log_ neg_ negative_
+    reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ zero_
+""".split()
+for _name in _IN_PLACE:
+    globals()[_name] = _as_function(_name)
+__all__ += _IN_PLACE

@@ -290,12 +290,22 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if numbers is not None:
         functions.getitem(self, numbers)[rest] = value
         return
+    if value.dtype.kind == "c" and self.dtype.kind != "c":
+        raise InPlaceError(f"x[index] = value: complex values cannot be written into a {self.dtype} tensor; take .real first.")
     if value.dtype != self.dtype:
         value = value.to(self.dtype)
+    while value.ndim and value.shape[0] == 1:  # more dimensions than the region has: leading ones say nothing
+        value = functions.reshape(value, value.shape[1:])
     try:
         replaced = ix.index_put(self, value, index=plain, accumulate=False)
-    except (IndexError, ValueError) as error:
-        raise type(error)(f"x[index] = value with x of shape {self.shape} and a value of shape {value.shape}: {error}.") from None
+    except IndexError as error:
+        raise IndexError(f"x[index] = value with x of shape {self.shape}: {error}.") from None
+    except (TypeError, ValueError):
+        indexed = functions.getitem(self.detach(), plain).shape
+        raise ShapeError(
+            f"x[index] = value with x of shape {self.shape}: a value of shape {value.shape} does not broadcast to the indexed region "
+            f"of shape {indexed}."
+        ) from None
     assign(self, replaced, "x[index] = value")
 
 

@@ -46,7 +46,8 @@ class Tensor:
     """An n-dimensional array that remembers how it was computed.
 
     Tensor(data) takes numbers, nested lists, NumPy or CuPy arrays (copied) or another tensor (copied, detached); Tensor(shape=(2, 3))
-    gives zeros. dtype: Python floats become float32 (see `set_default_dtype`), arrays keep theirs. device: "cpu", "cuda", "cuda:1".
+    gives zeros. dtype: lists become float32, whatever numbers they hold (see `set_default_dtype`; `tensor(data)` keeps integers), arrays
+    keep theirs. device: "cpu", "cuda", "cuda:1".
     requires_grad: ask for gradients; stores_grad: whether a backward pass also keeps this tensor's gradient in `.grad` and reports it
     (default: as requires_grad). Raises DTypeError if a gradient is asked of integers or booleans.
     """
@@ -85,6 +86,8 @@ class Tensor:
         elif shape is not None and tuple(shape) != tuple(getattr(data, "shape", shape)):
             raise ValueError(f"Tensor(data, shape={tuple(shape)}): data has shape {tuple(data.shape)}. Give one of the two, or reshape.")
         array = as_payload(data.array if isinstance(data, Tensor) else data, dtype)
+        if dtype is None and isinstance(data, list | tuple) and array.dtype.kind in "biu":
+            array = as_payload(data, backend.default_dtype())
         self.array = array if device is None else backend.to_device(array, str(device))
         self.node = self.version = self.window = self.tangents = self._grad = None
         if requires_grad or stores_grad:

@@ -407,7 +407,7 @@ def _method(function: Any, name: str) -> Any:
     return method
 
 
-attach(Tensor, "trace", _method(trace, "trace"))  # a method only: `minigrad.trace` is the package of Traces
+attach(Tensor, "trace", _method(trace, "trace"))  # `minigrad.trace`, the package of Traces, calls it
 for _name in _METHODS:
     attach(Tensor, _name, _method(globals()[_name], _name))
 for _name in _IN_PLACE:

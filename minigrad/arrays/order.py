@@ -143,7 +143,8 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
         if not backend.is_differentiable(x.dtype):
             return value
         equal = fn.logical_or(x == value, fn.logical_and(fn.isnan(x), fn.isnan(value)))
-        return fn.amax(fn.where(equal, x, -math.inf))
+        greatest, least = fn.amax(fn.where(equal, x, -math.inf)), fn.amin(fn.where(equal, x, math.inf))
+        return fn.where(value == -math.inf, least, greatest)  # each is right but where it equals what stands for the others
     axis = fn.axis_of(x.ndim, dim, function)
     if x.ndim == 0:
         return ValuesIndices(fn.clone(x), fn.zeros_like(x, dtype=backend.int64))

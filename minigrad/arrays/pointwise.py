@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, NotDifferentiableError
+from ..functions import in_single
 from ..ops import bessel, special
 from ..tensor import Tensor, as_tensor
 from .common import floating
@@ -110,18 +111,24 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)  # type: ignore[no-any-return]
 
 
+@in_single
 def lerp(start: Any, end: Any, weight: Any) -> Tensor:
-    """start + weight (end - start)."""
-    start = as_tensor(start)
-    return start + weight * (end - start)  # type: ignore[no-any-return]
+    """start + weight (end - start), computed from the nearer of the two: exactly start at weight 0 and end at weight 1."""
+    start, end = _two(start, end)
+    near = fn.abs(weight) < 0.5 if isinstance(weight, Tensor) else abs(weight) < 0.5
+    if isinstance(near, Tensor):
+        return fn.where(near, start, end) + fn.where(near, weight, weight - 1) * (end - start)  # type: ignore[no-any-return]
+    return start + weight * (end - start) if near else end + (weight - 1) * (end - start)  # type: ignore[no-any-return]
 
 
+@in_single
 def addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     """x + value · a · b."""
     product = as_tensor(a) * b
     return x + (product if type(value) is int and value == 1 else product * value)  # type: ignore[no-any-return]
 
 
+@in_single
 def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     """x + value · a / b."""
     quotient = as_tensor(a) / b
@@ -154,9 +161,10 @@ def logit(x: Any, eps: float | None = None) -> Tensor:
     """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
     x = _real_numbers(x)
     x = x if eps is None else fn.clamp(x, eps, 1 - eps)
-    return fn.log(x / (1 - x))
+    return fn.log(x) - fn.log1p(-x)
 
 
+@in_single
 def sinc(x: Any) -> Tensor:
     """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their digits, by its power series."""
     z = _real_numbers(x) * math.pi
@@ -235,6 +243,7 @@ def isreal(x: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- powers and logarithms
 
 
+@in_single
 def logaddexp2(a: Any, b: Any) -> Tensor:
     """The logarithm to base 2 of 2ᵃ + 2ᵇ, without overflow."""
     return fn.logaddexp(as_tensor(a) * math.log(2), as_tensor(b) * math.log(2)) / math.log(2)
@@ -262,10 +271,10 @@ def xlog1py(a: Any, b: Any) -> Tensor:
 
 
 def entr(x: Any) -> Tensor:
-    """-x ln x, 0 with an infinite slope at 0, and -∞ for negative numbers."""
+    """-x ln x, 0 with an infinite slope at 0, and -∞ with derivative 0 for negative numbers."""
     x = _real_numbers(x)
     usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
-    at_zero = fn.sqrt(fn.where(x == 0, x, 1.0))  # which has that value and that slope
+    at_zero = fn.sqrt(fn.where(x == 0, x + 0.0, 1.0))  # of -0 too; which has that value and that slope
     return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))  # type: ignore[no-any-return]
 
 

@@ -112,7 +112,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if weights.shape != x.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} do not fit {x.shape[0]} numbers.")
     weights = weights.detach().to(weights.dtype if weights.dtype == backend.float32 else backend.float64)
-    return ix.index_put(fn.zeros_like(counts, dtype=weights.dtype), weights, index=fn._plain_index((x,), counts.array), accumulate=True)  # type: ignore[no-any-return]
+    place = fn._plain_index((x.to(backend.int64),), counts.array)
+    return ix.index_put(fn.zeros_like(counts, dtype=weights.dtype), weights, index=place, accumulate=True)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- statistics
@@ -184,7 +185,7 @@ def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, 
             return size
         return fn.amax(size, axes, keepdim) if ord > 0 else fn.amin(size, axes, keepdim)
     if ord < 0:  # one element 0 makes the norm 0, and no derivative leads there
-        dead = _any(size == 0, axes)
+        dead = (fn.amin(size, axes, True) if axes else size) == 0  # not where one is NaN: then the norm is
         norm = fn.pow(_sum(fn.pow(fn.where(dead, 1.0, size), float(ord)), axes, keepdim), 1 / ord)
         return fn.where(dead if keepdim else dead.reshape(norm.shape), 0.0, norm)  # type: ignore[no-any-return]
     zero = size == 0
@@ -196,10 +197,6 @@ def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, 
 def _sum(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
     """The sum over exactly these axes; none of them for ()."""
     return fn.sum(x, axes, keepdim) if axes else x
-
-
-def _any(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return fn.any(x, axes, True) if axes else x
 
 
 def dist(a: Any, b: Any, p: float = 2) -> Tensor:

@@ -20,6 +20,7 @@ from ..tensor import Tensor, as_tensor, wrap
 from .common import ValuesIndices, along, floating, read_along
 from .order import argsort, searchsorted
 from .pieces import narrow
+from .pointwise import lerp
 from .running import cumsum
 
 # ------------------------------------------------------------------------------------------------------------- quantiles
@@ -67,9 +68,15 @@ def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str
         low = high = {"lower": low, "higher": high, "nearest": fn.round(place)}[interpolation]
     share = 0.5 * (high - low) if interpolation == "midpoint" else place - low
     below, above = (read_along(ordered, v.to(backend.int64), rows.ndim - 1) for v in (low, high))
-    values = fn.movedim(below if low is high else below + fn.where(share == 0, 0.0, share * (above - below)), -1, 0)
+    values = fn.movedim(below if low is high else _interpolated(below, above, share), -1, 0)
     out = values.reshape((shares.numel(), *shape)) if keepdim else values
     return out if shares.ndim else out[0]
+
+
+def _interpolated(below: Tensor, above: Tensor, share: Tensor) -> Tensor:
+    """`lerp`, and `below` itself where the share is 0 or both are the same infinity."""
+    same = fn.logical_and(fn.isinf(below), below == above)
+    return fn.where(fn.logical_or(share == 0, same), below, lerp(below, above, share))  # type: ignore[no-any-return]
 
 
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:

@@ -25,6 +25,7 @@ class _State(threading.local):
     walk: Any = None
     needed: Any = None
     multithreading = True
+    inference = False
 
 
 state = _State()
@@ -193,7 +194,8 @@ class set_grad_enabled(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """As `no_grad`; `inference_mode(False)` records. Nothing else is switched off: results can be used for gradients later."""
+    """As `no_grad`; `inference_mode(False)` records. Nothing else is switched off: results are ordinary tensors, whose changes in place are
+    counted, and can be used for gradients later. (PyTorch's inference tensors refuse that.)"""
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
@@ -203,6 +205,19 @@ class inference_mode(_GradMode):
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.mode = not mode
+        self._around: list[bool] = []
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._around.append(state.inference)
+        state.inference = not self.mode
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__(*_)
+        state.inference = self._around.pop()
+
+    def _fresh(self) -> inference_mode:
+        return inference_mode(not self.mode)
 
 
 def is_multithreading_enabled() -> bool:

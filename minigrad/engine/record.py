@@ -185,7 +185,7 @@ def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
 
 def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments ready for the kernel: raw arrays as constant tensors, mixed dtypes cast to the one that PyTorch's rules give."""
-    settled = tuple(as_tensor(a) if type(a) is not Tensor and type(a) not in PYTHON_SCALARS and _is_array(a) else a for a in args)
+    settled = tuple(a if type(a) is Tensor or type(a) in PYTHON_SCALARS else _operand(a) for a in args)
     if prim.real_only:
         _refuse_complex(prim, settled)
     if prim.promote is None:
@@ -206,6 +206,13 @@ def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
         ):  # a Python number takes the dtype of the array it meets, but NumPy would widen bfloat16
             out[i] = wrap(normal(_scalar(a, dtype)))
     return tuple(out)
+
+
+def _operand(value: Any) -> Any:
+    """What the user put beside a tensor: a scalar of NumPy counts as a Python number, as in PyTorch, an array or a list as a tensor."""
+    if isinstance(value, host.generic):
+        return value.item()
+    return as_tensor(value) if _is_array(value) else value
 
 
 def _refuse_complex(prim: Primitive, args: tuple[Any, ...]) -> None:

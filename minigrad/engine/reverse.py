@@ -165,7 +165,10 @@ def pull_operation(node: OpNode, g: Any, needed: Any, live: bool) -> list[tuple[
         if parent not in needed:
             continue
         rule: Any = prim.pulls[number]
-        c = rule.function(g, *[values[k] for k in where], **_named(node, rule.keywords, index))
+        read = [values[k] for k in where]
+        c = rule.function(g, *read, **_named(node, rule.keywords, index))
+        if live and state.recording and c is not None:
+            c = _depending_on(c, read)
         if c is not None and unbroadcast is not None and unbroadcast[index] is not None:
             c = primitive.registry["sum_to"](c, shape=unbroadcast[index])
         if c is not None and flip:
@@ -215,6 +218,20 @@ def _pull_plainly(node: OpNode, g: Any, needed: set[Node], cotangents: dict[Node
                 owned.add(parent)
         else:
             _accumulate(cotangents, owned, parent, c)
+
+
+def _depending_on(c: Any, read: list[Any]) -> Any:
+    """The recorded contribution c, with history if a value that its rule has read has one.
+
+    The rule of a piecewise linear operation only compares such a value: c is constant in it. As in PyTorch, c then requires grad, and
+    its derivative with respect to the value is 0.
+    """
+    if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
+        return c
+    for value in read:
+        if isinstance(value, Tensor) and value.node is not None and value.shape == c.shape and value.dtype == c.dtype:
+            return primitive.registry["overwrite"](value, c)
+    return c
 
 
 def _named(node: OpNode, keywords: tuple[str, ...], index: int) -> dict[str, Any]:

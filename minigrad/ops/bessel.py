@@ -120,7 +120,7 @@ def _i(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
         both = -xp.expm1(-2 * c * near) if n % 2 else 1 + xp.exp(-2 * c * near)
         y = y + 0.5 * weight * math.cos(n * t) * grown * both
     series = _horner(xp, 1 / z, [a * (-1) ** k for k, a in enumerate(_hankel_terms(n))])
-    y = xp.where(far, series / xp.sqrt(2 * math.pi * z), y)
+    y = xp.where(far, series / (xp.sqrt(z) * math.sqrt(2 * math.pi)), y)  # 2πz may overflow
     if not scaled:
         half = xp.exp(0.5 * xp.abs(wide))
         y = xp.where(xp.isinf(wide), math.inf, y * half * half)  # in two steps: e^|x| overflows before the product does

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, float32, host, silently
+from ..errors import DTypeError
 from ..primitive import constant, elementwise, linear, primitive
 from .error_function import error_function
 from .shape import sum_to
@@ -24,12 +25,28 @@ from .shape import sum_to
 # ------------------------------------------------------------------------------------------------- the four operations of arithmetic
 
 add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, symbol="+")
-sub = elementwise("sub", lambda xp, a, b: a - b, lambda g: g, lambda g: -g, symbol="−")
+
+
+def _minus(xp: Any, a: Any, b: Any) -> Any:
+    try:
+        return a - b
+    except TypeError:  # NumPy does not subtract booleans
+        raise DTypeError("sub: booleans have no difference. Use a ^ b (where they differ), a & ~b, or convert one with .int().") from None
+
+
+def _opposite(xp: Any, x: Any) -> Any:
+    try:
+        return -x
+    except TypeError:
+        raise DTypeError("neg: a boolean has no negative. Use ~x to invert a mask, or convert it with .int().") from None
+
+
+sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, symbol="−")
 mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·")
 div = elementwise(
     "div", lambda xp, a, b: silently.run(xp.true_divide, a, b), lambda g, b: g / b, lambda g, b, y: -g * y / b, promote="float", symbol="/"
 )
-neg = elementwise("neg", lambda xp, x: -x, lambda g: -g, symbol="−")
+neg = elementwise("neg", _opposite, lambda g: -g, symbol="−")
 reciprocal = elementwise("reciprocal", lambda xp, x: silently.run(xp.true_divide, 1, x), lambda g, y: -g * y * y, promote="float")
 floor_divide = elementwise(
     "floor_divide",
@@ -110,9 +127,18 @@ def _pull_exponent(g: Any, a: Any, b: Any, y: Any) -> Any:
     return where(flat, 0.0, g * (y * log(where(flat, 1.0, a))))
 
 
+def _pow_tensor(xp: Any, a: Any, b: Any) -> Any:
+    like = a if hasattr(a, "dtype") else b
+    if like.dtype.kind == "i" and xp.any(xp.asarray(b) < 0):  # of integers only 1 and -1 have an inverse; the others give 0, as in PyTorch
+        base, even = xp.asarray(a, like.dtype), xp.asarray(b) % 2 == 0
+        inverse = xp.where(xp.abs(base) == 1, xp.where(even, 1, base), 0)
+        return _like(like, xp.where(xp.asarray(b) < 0, inverse, base ** xp.maximum(b, 0)))
+    return _like(like, silently.run(operator.pow, a, b))
+
+
 pow_ = elementwise(
     "pow_tensor",
-    lambda xp, a, b: _like(a if hasattr(a, "dtype") else b, silently.run(operator.pow, a, b)),
+    _pow_tensor,
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     _pull_exponent,
     symbol="^",
@@ -137,7 +163,7 @@ square = elementwise("square", lambda xp, x: silently.run(xp.multiply, x, x), la
 
 exp = elementwise("exp", lambda xp, x: silently.run(xp.exp, x), lambda g, y: g * y, promote="float")
 exp2 = elementwise("exp2", lambda xp, x: silently.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
-expm1 = elementwise("expm1", lambda xp, x: silently.run(xp.expm1, x), lambda g, y: g * (y + 1), promote="float")
+expm1 = elementwise("expm1", lambda xp, x: silently.run(xp.expm1, x), lambda g, x: g * exp(x), promote="float")
 log = elementwise("log", lambda xp, x: silently.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
 log2 = elementwise("log2", lambda xp, x: silently.run(xp.log2, x), lambda g, x: g / (math.log(2) * x), promote="float")
 log10 = elementwise("log10", lambda xp, x: silently.run(xp.log10, x), lambda g, x: g / (math.log(10) * x), promote="float")
@@ -188,6 +214,8 @@ def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
+    if x.dtype.itemsize == 2:  # half precision would round three times
+        return _sigmoid(xp, x.astype("float32")).astype(x.dtype)
     y = silently.run(xp.exp, -x)  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
     y += 1
     return 1 / y
@@ -282,6 +310,18 @@ where = elementwise(
     promote="branches",
 )
 """Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is 0, even where that branch is NaN."""
+_TESTS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
+select = elementwise(
+    "select",
+    lambda xp, x, a, b, *, test, level: _where(xp, _TESTS[test](x, level), a, b),
+    None,
+    lambda g, x, *, test, level: where(_TESTS[test](x, level), g, 0.0),
+    lambda g, x, *, test, level: where(_TESTS[test](x, level), 0.0, g),
+    promote="branches",
+    real_only=True,
+)
+"""Elements of a where x compares with `level` as `test` says ("lt", "le", "gt", "ge"), of b elsewhere: NaN, which compares with nothing,
+takes b. Unlike `where`, it keeps x: a gradient that is itself recorded depends on x, with derivative 0."""
 
 
 def _sign(x: Any) -> Any:
@@ -300,7 +340,14 @@ sign = elementwise("sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real
 floor = elementwise("floor", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x), lambda g: zeros_like(g), real_only=True)
 ceil = elementwise("ceil", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x), lambda g: zeros_like(g), real_only=True)
 trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x), lambda g: zeros_like(g), real_only=True)
-round_ = elementwise("round", lambda xp, x, *, decimals: x.round(decimals), lambda g: zeros_like(g), real_only=True)
+round_ = elementwise("round", lambda xp, x, *, decimals: _round(x, decimals), lambda g: zeros_like(g), real_only=True)
+
+
+def _round(x: Any, decimals: int) -> Any:
+    """NumPy multiplies by a power of ten first, which overflows soon in half precision."""
+    half = decimals and x.dtype.itemsize == 2 and x.dtype.kind not in "biu"
+    return x.astype("float32").round(decimals).astype(x.dtype) if half else x.round(decimals)
+
 
 # -------------------------------------------------------------------------------------------------------------- complex numbers
 # Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b. Where a real cotangent belongs
@@ -431,6 +478,15 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------- questions and logic
 
+
+def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
+    try:
+        return operation(*operands)
+    except TypeError:
+        dtypes = " and ".join(str(getattr(x, "dtype", type(x).__name__)) for x in operands)
+        raise DTypeError(f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) & (y > 0).") from None
+
+
 eq = constant("eq", lambda xp, a, b: a == b, promote="same", symbol="=")
 ne = constant("ne", lambda xp, a, b: a != b, promote="same", symbol="≠")
 lt = constant("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True)
@@ -444,7 +500,7 @@ logical_and = constant("logical_and", lambda xp, a, b: xp.logical_and(a, b))
 logical_or = constant("logical_or", lambda xp, a, b: xp.logical_or(a, b))
 logical_xor = constant("logical_xor", lambda xp, a, b: xp.logical_xor(a, b))
 logical_not = constant("logical_not", lambda xp, x: xp.logical_not(x))
-bitwise_and = constant("bitwise_and", lambda xp, a, b: a & b, promote="same", symbol="&")
-bitwise_or = constant("bitwise_or", lambda xp, a, b: a | b, promote="same", symbol="|")
-bitwise_xor = constant("bitwise_xor", lambda xp, a, b: a ^ b, promote="same", symbol="^")
-bitwise_not = constant("bitwise_not", lambda xp, x: ~x, symbol="~")
+bitwise_and = constant("bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", symbol="&")
+bitwise_or = constant("bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", symbol="|")
+bitwise_xor = constant("bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", symbol="^")
+bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), symbol="~")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import copy_in_order, scatter_add, scatter_extreme_at, silently
+from ..backend import copy_in_order, owned_array, scatter_add, scatter_extreme_at, silently
 from ..primitive import linear, primitive
 from .elementwise import ones_like, where, zeros_like
 from .sums import accumulator
@@ -57,7 +57,10 @@ def explicit(index: Any, ndim: int) -> Any:
     if at is None:
         return index
     masks = [getattr(part, "dtype", None) is not None and part.dtype.kind == "b" for part in parts]
-    read = sum(0 if part is None or part is Ellipsis else part.ndim if mask else 1 for part, mask in zip(parts, masks, strict=True))
+    read = sum(
+        0 if part is None or part is Ellipsis or isinstance(part, bool) else part.ndim if mask else 1
+        for part, mask in zip(parts, masks, strict=True)
+    )
     return (*parts[:at], *(slice(None),) * (ndim - read), *parts[at + 1 :])
 
 
@@ -88,12 +91,12 @@ ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=ind
 def _index_put(xp: Any, x: Any, values: Any, *, index: Any, accumulate: bool) -> Any:
     index = explicit(index, x.ndim)
     if not accumulate:
-        out = x.copy()
+        out = owned_array(x.copy())
         out[index] = values
         return out
     count = getattr(values, "size", 1)
     wide = accumulator(x.dtype, count if count >= x.size else 1)
-    out = x.astype(wide)
+    out = owned_array(x.astype(wide))
     scatter_add(xp, out, index, values.astype(wide, copy=False) if wide != x.dtype else values)
     return out if wide == x.dtype else silently.run(out.astype, x.dtype)
 
@@ -142,7 +145,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _scatter_extreme(xp: Any, x: Any, values: Any, *, index: Any, largest: bool) -> Any:
-    out = x.copy()
+    out = owned_array(x.copy())
     scatter_extreme_at(xp, out, index, values, largest)
     return out
 

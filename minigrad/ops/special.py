@@ -118,6 +118,7 @@ def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
     else:
         at_pole, at_infinity = -sign * math.inf, 0.0
     y = xp.where((wide == xp.floor(wide)) & ((wide < 0) | ((wide == 0) & (n > 0))), at_pole, y)
+    y = xp.where(wide == -math.inf, math.nan, y)
     return xp.where(wide == math.inf, at_infinity, y).astype(x.dtype)
 
 
@@ -127,9 +128,9 @@ def _cotangent(xp: Any, x: Any, n: int) -> Any:
     for _ in range(n):
         slope = [k * a for k, a in enumerate(polynomial)][1:]
         polynomial = [-(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
-    c = 1 / xp.tan(math.pi * (x - xp.floor(x)))
-    y = xp.zeros(c.shape, "float64")
-    for a in reversed(polynomial):
+    c = 1 / xp.tan(math.pi * (x - xp.rint(x)))  # the nearest whole number: x - floor(x) would round away a tiny x below 0
+    y = xp.full(c.shape, float(polynomial[-1]))
+    for a in reversed(polynomial[:-1]):
         y = y * c + a
     return math.pi**n * y
 

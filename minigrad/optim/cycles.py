@@ -129,7 +129,8 @@ class OneCycleLR(LRScheduler):
 
     total_steps: how many steps there are, or epochs · steps_per_epoch; pct_start: the part of them that rises; anneal_strategy: "cos" or
     "linear"; three_phase: fall back in as many steps as were risen, and only then to the last rate. cycle_momentum: the momentum (or the
-    first beta) goes from max_momentum down to base_momentum while the rate goes up. Raises ValueError for settings that do not fit, and
+    first beta) goes from max_momentum down to base_momentum while the rate goes up. The one step after the last keeps the last rate, where
+    PyTorch's goes on beyond it (below 0 if "linear"). Raises ValueError for settings that do not fit, and
     for a step after the last one.
     """
 

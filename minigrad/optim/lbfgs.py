@@ -100,7 +100,7 @@ class LBFGS(Optimizer):
                         _, loss, gradient = evaluate()
                         return Point(t, loss, _dot(gradient, direction), gradient)
 
-                    found = strong_wolfe(along, Point(0.0, loss, slope, gradient), length, group["tolerance_change"])
+                    found = strong_wolfe(along, Point(0.0, loss, slope, gradient), length, group["tolerance_change"], _largest(direction))
                     _place(params, [x + found.t * d for x, d in zip(begin, direction, strict=True)])
                     length, loss, gradient = found.t, found.loss, found.gradient
                 else:
@@ -155,10 +155,11 @@ class Point(NamedTuple):
     gradient: Vector
 
 
-def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least: float, most: int = 25) -> Point:
+def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least: float, size: float = 1.0, most: int = 25) -> Point:
     """A point where the loss has fallen enough, f(t) <= f(0) + 10⁻⁴ t f'(0), and the slope is flat enough, |f'(t)| <= 0.9 |f'(0)|.
 
-    t: the length to try first. After `most` trials, or where a bracket is narrower than `least`, the best point so far.
+    t: the length to try first. After `most` trials, or where a bracket times `size` (the largest element of the direction) is narrower than
+    `least`, the best point so far. The trials are those of PyTorch, but that the low end of a bracket always has fallen enough.
     """
 
     def falls(p: Point) -> bool:
@@ -167,50 +168,61 @@ def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least:
     def flat(p: Point) -> bool:
         return abs(p.slope) <= 0.9 * abs(start.slope)
 
-    low, high = start, start
-    for trial in range(most):
-        here = along(t)
-        if not falls(here) or (trial and here.loss >= low.loss):
-            high = here  # a fitting point lies between the two
+    trials, before, here = 0, start, along(t)
+    while True:  # outwards, until a fitting point lies between the last two
+        if not falls(here) or (trials > 1 and here.loss >= before.loss):
             break
         if flat(here):
             return here
         if here.slope >= 0:
-            low, high = here, low
             break
-        further = _lowest(low, here)
-        low, t = here, min(max(further, here.t + 0.01 * (here.t - low.t)), 10 * here.t) if math.isfinite(further) else 2 * here.t
-    else:
-        return low
-    for _ in range(most - trial - 1):
-        width = high.t - low.t
-        if abs(width) * max(1.0, abs(start.slope)) < least:
+        further = _lowest(before, here, here.t + 0.01 * (here.t - before.t), 10 * here.t)
+        before, here = here, along(further)
+        trials += 1
+        if trials == most:
+            before = start
             break
-        t, middle = _lowest(low, high), low.t + width / 2
-        inside = math.isfinite(t) and min(low.t, high.t) + 0.1 * abs(width) <= t <= max(low.t, high.t) - 0.1 * abs(width)
-        here = along(t if inside else middle)
+    low, high = (here, before) if falls(here) and here.loss < before.loss else (before, here)
+    stuck = False
+    while trials < most and abs(high.t - low.t) * size >= least:
+        left, right = min(low.t, high.t), max(low.t, high.t)
+        t, margin = _lowest(low, high, left, right), 0.1 * (right - left)
+        if min(right - t, t - left) < margin:  # once near an end is chance, twice is no progress
+            if stuck or t >= right or t <= left:
+                t, stuck = right - margin if right - t < t - left else left + margin, False
+            else:
+                stuck = True
+        else:
+            stuck = False
+        here = along(t)
+        trials += 1
         if not falls(here) or here.loss >= low.loss:
             high = here
-        elif flat(here):
+            continue
+        if flat(here):
             return here
-        else:
-            if here.slope * width >= 0:
-                high = low
-            low = here
+        if here.slope * (high.t - low.t) >= 0:
+            high = low
+        low = here
     return low
 
 
-def _lowest(a: Point, b: Point) -> float:
-    """Where the cubic through two points and their slopes is lowest; NaN where it has no minimum."""
+def _lowest(a: Point, b: Point, least: float, most: float) -> float:
+    """Where the cubic through two points and their slopes is lowest, limited to [least, most]; the middle of these where it has no
+    minimum."""
+    if a.t > b.t:
+        a, b = b, a
+    middle = (least + most) / 2
     if a.t == b.t:
-        return math.nan
+        return middle
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if not square >= 0:
-        return math.nan
-    d2 = math.copysign(math.sqrt(square), b.t - a.t)
+        return middle
+    d2 = math.sqrt(square)
     below = b.slope - a.slope + 2 * d2
-    return b.t - (b.t - a.t) * (b.slope + d2 - d1) / below if below else math.nan
+    t = b.t - (b.t - a.t) * (b.slope + d2 - d1) / below if below else math.nan
+    return min(max(t, least), most) if math.isfinite(t) else middle
 
 
 # ------------------------------------------------------------------------------------------------------------------------ vectors

@@ -75,7 +75,24 @@ def _row(formula: Formula, *names: str, estimated: bool = False) -> None:
 
 _row(_each(add=1), "add", "sub")
 _row(_each(mul=1), "mul", "div", "reciprocal", "square")
-_row(_each(other=1), "neg", "conj", "abs", "sgn", "sign", "floor", "ceil", "trunc", "round", "relu", "maximum", "minimum", "clamp", "where")
+_row(
+    _each(other=1),
+    "neg",
+    "conj",
+    "abs",
+    "sgn",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "relu",
+    "maximum",
+    "minimum",
+    "clamp",
+    "where",
+    "select",
+)
 _row(_each(other=1), "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc", "angle", "heaviside")
 _row(_each(other=1), "lgamma", "digamma", "polygamma", "erfinv", "signbit", "copysign", "nextafter", "gcd", "lcm")
 _row(_each(other=1), "left_shift", "right_shift")

@@ -436,7 +436,8 @@ def test_the_same_tensor_twice_as_output() -> None:
 
     x = leaf(1.0)
     a, b = function(forward, lambda ctx, g, h: g * 10 + h).apply(x)
-    assert grad((a * 2 + b * 3).sum(), x)[0].tolist() == [23.0]
+    assert a is b and a.output_nr == 1  # as in PyTorch
+    assert grad((a * 2 + b * 3).sum(), x)[0].tolist() == [5.0]
 
 
 def test_hooks_and_retain_grad_on_outputs() -> None:

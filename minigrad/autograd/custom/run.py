@@ -63,7 +63,16 @@ def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], spl
         node.settle(results, several)
     outs: list[Any] = []
     for index, result in enumerate(results):
-        outs.append(_output(name, ctx, args, node, index, result, outs) if isinstance(result, Tensor) else result)
+        if not isinstance(result, Tensor):
+            outs.append(result)
+            continue
+        alike = [i for i, r in enumerate(results) if r is result]
+        if contains(args, result) and not contains(ctx._dirty, result):  # each return of an argument is an alias of its own
+            alike = [index]
+        if alike[0] < index:  # a tensor returned twice is one result, whose uses share the last place: PyTorch's rule
+            outs.append(outs[alike[0]])
+        else:
+            outs.append(_output(name, ctx, args, node, alike[-1], result))
     same = [(r, o) for r, o in zip(results, outs, strict=True) if isinstance(r, Tensor)]
     levels = sorted({k for t in tangents if t for k in t}.intersection(state.levels))
     if levels:
@@ -114,14 +123,11 @@ def _check_results(name: str, ctx: FunctionCtx, results: Sequence[Any]) -> None:
             )
 
 
-def _output(
-    name: str, ctx: FunctionCtx, args: Sequence[Any], node: FunctionNode | None, index: int, result: Tensor, before: Sequence[Any]
-) -> Tensor:
+def _output(name: str, ctx: FunctionCtx, args: Sequence[Any], node: FunctionNode | None, index: int, result: Tensor) -> Tensor:
     """A result in its place in the graph: the tensor itself, or an alias of it where the tensor belongs to somebody else."""
     place = node.place(index) if node is not None and may_have_history(ctx, result) else None
     if contains(ctx._dirty, result):
-        if not contains(before, result):
-            assign(result, wrap(result.array, place), f"{name} (mark_dirty)")
+        assign(result, wrap(result.array, place), f"{name} (mark_dirty)")
         return result
     foreign = contains(args, result) or result.node is not None or result.tangents is not None
     out = alias(result) if foreign else result

@@ -8,17 +8,30 @@ At kinks each takes the derivative that PyTorch takes. `inplace`: the result is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
 from ...errors import ShapeError
-from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
+from ...functions import axis_of, clamp, expm1, in_single, sigmoid, tanh, where
+from ...ops.elementwise import select
 from ...tensor import Tensor, as_tensor
 from .common import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """With these two, mean 0 and variance 1 stay through layers. Source: Klambauer et al., Self-normalizing neural networks (2017)."""
+
+
+def _above_zero(x: Tensor, other: Tensor) -> Tensor:
+    """x where it is positive, `other` elsewhere."""
+    return select(x, x, other, test="gt", level=0.0)
+
+
+def _between(x: Tensor, low: float, high: float, inside: Tensor, below: Any, above: Any) -> Tensor:
+    """`inside` where low < x < high (and where x is NaN), `below` and `above` elsewhere."""
+    return select(x, below, select(x, above, inside, test="ge", level=high), test="le", level=low)
+
 
 # ------------------------------------------------------------------------------------------------------------- activations
 
@@ -36,7 +49,7 @@ def relu6(input: Any, inplace: bool = False) -> Tensor:
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, negative_slope · x elsewhere."""
     x = source(input, inplace)
-    return placed(where(x > 0, x, x * negative_slope), input, inplace, "leaky_relu")
+    return placed(_above_zero(x, x * negative_slope), input, inplace, "leaky_relu")
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
@@ -45,20 +58,20 @@ def prelu(input: Any, weight: Any) -> Tensor:
     if slope.numel() != 1 and (x.ndim < 2 or slope.numel() != x.shape[1]):
         raise ShapeError(f"prelu: weight of shape {slope.shape} has not one slope for each channel of input {x.shape}.")
     slope = on_axis(slope, 1, x.ndim) if slope.numel() != 1 else slope.reshape(())
-    return where(x > 0, x, x * slope)
+    return _above_zero(x, x * slope)
 
 
 def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element while training, else their mean."""
     x = source(input, inplace)
     slope = functions.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
-    return placed(where(x > 0, x, x * slope), input, inplace, "rrelu")
+    return placed(_above_zero(x, x * slope), input, inplace, "rrelu")
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, α (e^x − 1) elsewhere."""
     x = source(input, inplace)
-    return placed(where(x > 0, x, alpha * expm1(clamp(x, max=0.0))), input, inplace, "elu")
+    return placed(select(x, alpha * expm1(clamp(x, max=0.0)), x, test="le", level=0.0), input, inplace, "elu")
 
 
 def selu(input: Any, inplace: bool = False) -> Tensor:
@@ -69,9 +82,11 @@ def selu(input: Any, inplace: bool = False) -> Tensor:
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, α (e^(x/α) − 1) elsewhere."""
     x = source(input, inplace)
-    return placed(where(x > 0, x, alpha * expm1(clamp(x, max=0.0) / alpha)), input, inplace, "celu")
+    y = alpha * expm1(clamp(x, max=0.0) / alpha)
+    return placed(select(x, y, x, test="le", level=0.0), input, inplace, "celu")
 
 
+@in_single
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """x Φ(x) with the normal distribution function Φ; approximate="tanh" uses Hendrycks & Gimpel's formula."""
     x = as_tensor(input)
@@ -124,19 +139,21 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     x = source(input, inplace)
     if not backend.is_differentiable(x.dtype):  # integers stay integers
         return placed(clamp(x, int(min_val), int(max_val)), input, inplace, "hardtanh")
-    return placed(where(x <= min_val, min_val, where(x >= max_val, max_val, x)), input, inplace, "hardtanh")
+    return placed(_between(x, min_val, max_val, x, min_val, max_val), input, inplace, "hardtanh")
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners."""
     x = source(input, inplace)
-    return placed(where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5)), input, inplace, "hardsigmoid")
+    return placed(_between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0), input, inplace, "hardsigmoid")
 
 
 def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x)."""
     x = source(input, inplace)
-    return placed(where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6)), input, inplace, "hardswish")
+    inner = clamp(x, -3.0, 3.0)  # at infinity the branch that is not taken would be infinite, and its derivative NaN
+    y = select(x, inner * (inner + 3) / 6, x, test="lt", level=3.0)
+    return placed(select(x, 0.0, y, test="le", level=-3.0), input, inplace, "hardswish")
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
@@ -144,19 +161,19 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     x = as_tensor(input)
     if lambd < 0:
         raise ValueError(f"softshrink: lambd must be at least 0, got {lambd}.")
-    return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0.0))
+    return x - clamp(x, -lambd, lambd)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """x, and 0 within lambd of 0."""
     x = as_tensor(input)
-    return where((x >= -lambd) & (x <= lambd), 0.0, x)
+    return select(x, select(x, 0.0, x, test="le", level=lambd), x, test="ge", level=-lambd)
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above `threshold`, `value` elsewhere."""
     x = source(input, inplace)
-    return placed(where(x <= threshold, value, x), input, inplace, "threshold")
+    return placed(select(x, value, x, test="le", level=threshold), input, inplace, "threshold")
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
@@ -169,6 +186,18 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     half = x.shape[axis] // 2
     return span(x, axis, 0, half) * sigmoid(span(x, axis, half, 2 * half))
 
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def written(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        return function(input, *args, inplace=True, **options)
+
+    written.__name__ = written.__qualname__ = f"{function.__name__}_"
+    written.__doc__ = f"`{function.__name__}`, written into the input."
+    return written
+
+
+celu_, elu_, hardtanh_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(hardtanh), _in_place(leaky_relu)
+relu_, rrelu_, selu_, threshold_ = _in_place(relu), _in_place(rrelu), _in_place(selu), _in_place(threshold)
 
 # ----------------------------------------------------------------------------------------------------------- probabilities
 

@@ -119,15 +119,15 @@ def linear_cross_entropy(
 
 @in_float32
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """t (ln t − x) for log-probabilities x; reduction "batchmean" divides the sum by the batch's size, which is the mathematical
-    definition.
+    """t (ln t − x) for log-probabilities x, 0 with derivative −x by t where t is 0, NaN where it is negative; reduction "batchmean"
+    divides the sum by the batch's size, which is the mathematical definition.
     """
     x, t = as_tensor(input), as_tensor(target)
     if log_target:
         loss = exp(t) * (t - x)
     else:
-        positive = t > 0
-        loss = where(positive, t * functions.log(where(positive, t, 1.0)), 0.0) - t * x
+        zero = t == 0
+        loss = where(zero, 0.0, t * functions.log(where(zero, 1.0, t))) - t * x
     if reduction == "batchmean":
         return loss.sum() / x.shape[0] if x.ndim else loss.sum()
     return reduced(loss, reduction, "kl_div")

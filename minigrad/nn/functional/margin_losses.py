@@ -34,7 +34,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     check_range(t, x.shape[1], "multi_margin_loss", "class")
     right = t.unsqueeze(1) == arange(x.shape[1], device=x.device)
     own = x[arange(x.shape[0], device=x.device), t].unsqueeze(1)
-    loss = clamp(margin - own + x, min=0.0) ** p
+    loss = functions.relu(margin - own + x) ** p
     loss = where(right, 0.0, loss if weight is None else loss * as_tensor(weight)[t].unsqueeze(1))
     return reduced(loss.sum(1) / x.shape[1], reduction, "multi_margin_loss")
 

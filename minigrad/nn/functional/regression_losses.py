@@ -8,10 +8,12 @@ import math
 from typing import Any
 
 from ... import functions
+from ...batching import all_examples
 from ...errors import ShapeError
 from ...functions import exp, where
+from ...ops.elementwise import select
 from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor
+from ...tensor import Tensor, as_tensor, wrap
 from .reduction import check_real, pair, reduced
 
 
@@ -55,7 +57,9 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         return l1_loss(x, t, reduction)
     d = x - t
     size = abs(d)
-    return reduced(where(size < beta, 0.5 * d * d / beta, size - 0.5 * beta), reduction, "smooth_l1_loss")
+    near = select(size, 0.0, d, test="ge", level=beta)  # the square of an infinite d would make the gradient NaN
+    loss = select(size, size - 0.5 * beta, 0.5 * near * near / beta, test="ge", level=beta)
+    return reduced(loss, reduction, "smooth_l1_loss")
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
@@ -68,16 +72,40 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         raise ValueError(f"huber_loss: delta must be positive, got {delta}.")
     d = x - t
     size = abs(d)
-    loss = where(size <= delta, 0.5 * d * d, delta * (size - 0.5 * delta))
+    near = select(size, 0.0, d, test="gt", level=delta)  # the square of an infinite d would make the gradient NaN
+    loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="gt", level=delta)
     return reduced(loss if weight is None else loss * _weights(weight, loss, "huber_loss"), reduction, "huber_loss")
 
 
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
-    """½ (ln max(var, ε) + (x − t)² / max(var, ε)), with ½ ln 2π more if `full`; the floor ε has no derivative."""
-    x, v = as_tensor(input), as_tensor(var)
+    """½ (ln max(var, ε) + (x − t)² / max(var, ε)), with ½ ln 2π more if `full`; the bound ε has no derivative.
+
+    var: a number, or a tensor of the shape of input, of that shape without its last dimension, or with 1 as its last size: one variance
+    for each row. Raises ShapeError for others, ValueError for a negative variance or an ε that is not positive.
+    """
+    x, t = as_tensor(input), as_tensor(target)
+    v = _variances(x, var)
+    check_real(eps, "gaussian_nll_loss", "eps")
+    if eps <= 0:
+        raise ValueError(f"gaussian_nll_loss: eps must be positive, got {eps}.")
+    if bool((wrap(all_examples(v.detach().array)) < 0).any()):
+        raise ValueError("gaussian_nll_loss: var has negative elements. A variance is the square of a standard deviation.")
     v = where(v.detach() < eps, v - v.detach() + eps, v)
-    loss = 0.5 * (functions.log(v) + functions.square(x - target) / v)
+    loss = 0.5 * (functions.log(v) + functions.square(x - t) / v)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, "gaussian_nll_loss")
+
+
+def _variances(x: Tensor, var: Any) -> Tensor:
+    """The variance of each element, in a shape that broadcasts to that of x."""
+    if not isinstance(var, Tensor | int | float):
+        var = as_tensor(var)
+    if not isinstance(var, Tensor):
+        return functions.full_like(x.detach(), var)
+    if var.shape == x.shape or (var.ndim == x.ndim and var.shape == (*x.shape[:-1], 1)):
+        return var
+    if x.ndim and var.shape == x.shape[:-1]:
+        return var.unsqueeze(-1)
+    raise ShapeError(f"gaussian_nll_loss: var of shape {var.shape} fits neither input {x.shape} nor its rows {(*x.shape[:-1], 1)}.")
 
 
 def poisson_nll_loss(
