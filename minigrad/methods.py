@@ -36,7 +36,18 @@ from .ops import index as ix
 from .ops import linalg as la
 from .ops.operators import BINARY, COMPARISONS
 from .primitive import Primitive
-from .tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, overwrite_payload, wrap
+from .tensor import (
+    Tensor,
+    alias,
+    as_tensor,
+    check_gradient,
+    make_leaf,
+    memory_version,
+    overwrite_payload,
+    role_of,
+    set_role,
+    wrap,
+)
 
 attach = setattr
 
@@ -511,6 +522,7 @@ def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
         make_leaf(out)
         assert isinstance(out.node, Leaf)
         out.node.stores_grad = node.stores_grad
+    set_role(out, role_of(self))
     return out
 
 
@@ -519,11 +531,13 @@ def __reduce__(self: Tensor) -> Any:
     node = history(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
-    return _rebuild, (backend.to_numpy(self.array), node is not None)
+    return _rebuild, (backend.to_numpy(self.array), node is not None, role_of(self))
 
 
-def _rebuild(array: Any, requires_grad: bool) -> Tensor:
-    return functions._made(array, requires_grad)
+def _rebuild(array: Any, requires_grad: bool, role: str | None = None) -> Tensor:
+    made = functions._made(array, requires_grad)
+    set_role(made, role)
+    return made
 
 
 # ------------------------------------------------------------------------------------------------------ dtypes and devices

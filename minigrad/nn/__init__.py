@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from ..errors import no_such_name
 from . import attention, containers, fixed, functional, init, layers, losses, recurrent, transformer
 from .attention import MultiheadAttention, TransformerEncoderLayer
-from .buffer import Buffer
 from .cell import Cell
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .fixed import *  # noqa: F403  # listed in fixed.__all__
 from .layers import *  # noqa: F403  # listed in layers.__all__
-from .layers import Parameter
 from .losses import *  # noqa: F403  # listed in losses.__all__
 from .module import Layer, Module, StateError
+from .parameter import Buffer, Parameter
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from .transformer import *  # noqa: F403  # listed in transformer.__all__
 

@@ -274,8 +274,8 @@ class _Cell(Module):
         rows = self.gates * hidden_size
         self.weight_ih = init.uniform_(parameter(rows, input_size, dtype=dtype, device=device), -bound, bound)
         self.weight_hh = init.uniform_(parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound)
-        self.bias_ih = init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None
-        self.bias_hh = init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None
+        self.register_parameter("bias_ih", init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None)
+        self.register_parameter("bias_hh", init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""
