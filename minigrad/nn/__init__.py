@@ -1,5 +1,6 @@
 """Networks: modules with parameters, the functions that they are made of, and how parameters begin. Names are PyTorch's (`torch.nn`)."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..errors import no_such_name
@@ -25,7 +26,9 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Names that are nowhere else."""
+        """`utils`, which is loaded on first use."""
+        if name == "utils":
+            return import_module(".utils", __name__)
         raise no_such_name(
             __name__, name, globals(), {"dense": "Linear", "layernormalization": "LayerNorm", "batchnormalization": "BatchNorm2d"}
         )
