@@ -820,17 +820,34 @@ def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = Non
 
 # ----------------------------------------------------------------------------------------------------------------- other words
 
-_OTHER_WORDS = {
-    "gradient": "grad", "len": "len(x)", "length": "len(x)", "toarray": "numpy()", "to_numpy": "numpy()", "value": "item()",
-    "values": "numpy()", "astype": "to(dtype)", "copy": "clone()", "fill": "fill_", "power": "pow", "append": "mg.cat",
-}  # fmt: skip
-"""What tensors are asked for by people who come from elsewhere."""
-
 
 def _no_such_attribute(self: Tensor, name: str) -> Any:
     """Python asks this for names that are nowhere else."""
-    hint = "" if name.startswith("_") else did_you_mean(name, dir(Tensor), _OTHER_WORDS)
+    hint = "" if name.startswith("__") else did_you_mean(name, [n for n in dir(Tensor) if n not in _NEARLY], "Tensor")
     raise AttributeError(f"a Tensor has no attribute {name!r}.{hint}", name=name)
 
 
 attach(Tensor, "__getattr__", _no_such_attribute)
+
+_NEARLY = "grads label name req_grad require_grad require_gradient required_grad requiregrad requires_gradient requiresgrad".split()
+
+
+class _Nearly:
+    """An attribute that tensors do not have and that cannot be set: a slip in `requires_grad`, or micrograd's label."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Tensor | None, owner: type | None = None) -> Any:
+        if tensor is None:
+            return self
+        raise AttributeError(self.name)  # `__getattr__` says the rest
+
+    def __set__(self, tensor: Tensor, value: Any) -> None:
+        _no_such_attribute(tensor, self.name)
+
+
+for _name in _NEARLY:
+    _slip = _Nearly()
+    _slip.__set_name__(Tensor, _name)
+    setattr(Tensor, _name, _slip)

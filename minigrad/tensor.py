@@ -259,7 +259,8 @@ def check_gradient(tensor: Tensor, grad: Any) -> None:
     if grad is None:
         return
     if not isinstance(grad, Tensor):
-        raise TypeError(f".grad must be a Tensor or None, got {type(grad).__name__}.")
+        cure = " To forget a gradient write x.grad = None." if isinstance(grad, int | float) and not grad else ""
+        raise TypeError(f".grad must be a Tensor or None, got {type(grad).__name__}.{cure}")
     if grad is tensor:
         raise NoGradientError("a tensor cannot be its own .grad.")
     if grad.shape != tensor.shape:

@@ -29,6 +29,4 @@ if not TYPE_CHECKING:
         """`utils`, which is loaded on first use."""
         if name == "utils":
             return import_module(".utils", __name__)
-        raise no_such_name(
-            __name__, name, globals(), {"dense": "Linear", "layernormalization": "LayerNorm", "batchnormalization": "BatchNorm2d"}
-        )
+        raise no_such_name(__name__, name, globals())

@@ -68,7 +68,7 @@ _layer("ChannelShuffle", F.channel_shuffle, "The channels of groups dealt out in
 
 def _resizing(name: str, function: Callable[..., Any], mode: str, text: str) -> None:
     made = _layer(name, function, text, size=None, scale_factor=None)
-    made.extra_repr = lambda self: resized(self.size, self.scale_factor, mode)  # type: ignore[method-assign, attr-defined]
+    made.extra_repr = lambda self: resized(self.size, self.scale_factor, mode)  # type: ignore[method-assign]
 
 
 _resizing("UpsamplingNearest2d", F.upsample_nearest, "nearest", "Images resized by the nearest pixel.")

@@ -18,7 +18,7 @@ from ..errors import ShapeError
 from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
-from .functional.common import as_shape, each
+from .functional.common import as_shape, channels_hint, each
 from .functional.convolutions import convolution, transposed_convolution, zeros_around
 from .module import Module
 from .parameter import Parameter
@@ -650,7 +650,7 @@ class _BatchNorm(Module):
         if x.ndim not in self.dims or x.shape[1] != self.num_features:
             raise ShapeError(
                 f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions "
-                f"with {self.num_features} channels, got shape {x.shape}."
+                f"with {self.num_features} channels, got shape {x.shape}.{channels_hint(x.shape, self.num_features, max(self.dims) - 2)}"
             )
         momentum = self.momentum
         if training and self.num_batches_tracked is not None:
@@ -806,6 +806,10 @@ class GroupNorm(Module):
         self.register_parameter("bias", parameter(num_channels, dtype=dtype, device=device) if affine and bias else None)
 
     def forward(self, x: Any) -> Tensor:
+        x = as_tensor(x)
+        if x.ndim > 1 and x.shape[1] != self.num_channels:
+            hint = channels_hint(x.shape, self.num_channels, x.ndim - 2)
+            raise ShapeError(f"GroupNorm: expected {self.num_channels} channels (the second axis), got shape {x.shape}.{hint}")
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
 from ..errors import did_you_mean
-from ..nodes import HookHandle, Leaf
+from ..nodes import HookHandle, Leaf, OpNode
 from ..observe import belonging, observers
-from ..tensor import Tensor, role_of, set_role, wrap
+from ..tensor import Tensor, role_of, wrap
 from . import hooks as hooks_around
 from . import state as states
 from .hooks import CallHooks, ForwardHook
@@ -153,20 +153,18 @@ class Module:
         self._register(name, "buffer", tensor, persistent)
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        """Keep a parameter under a name, as setting the attribute does. A leaf that requires grad becomes a parameter.
+        """Keep a parameter under a name, as setting the attribute does.
 
         Raises TypeError and KeyError as `register_buffer`, ValueError for the result of an operation.
         """
         self._check_name("register_parameter", name, "parameter")
         if param is not None and role_of(param) != "parameter":
-            if not isinstance(param, Tensor) or param.node is None:
-                got = "a tensor that does not require grad" if isinstance(param, Tensor) else type(param).__name__
-                raise TypeError(f"register_parameter: {name!r} is a Parameter or None, got {got}.")
-            if not isinstance(param.node, Leaf):
-                raise ValueError(
-                    f"register_parameter: {name!r} is the result of an operation; a parameter is a leaf. Compute it in forward, from one."
-                )
-            set_role(param, "parameter")
+            got = "a plain tensor: write nn.Parameter(tensor)" if isinstance(param, Tensor) else type(param).__name__
+            raise TypeError(f"register_parameter: {name!r} is a Parameter or None, got {got}.")
+        if param is not None and isinstance(param.node, OpNode):
+            raise ValueError(
+                f"register_parameter: {name!r} is the result of an operation; a parameter is a leaf. Compute it in forward, from one."
+            )
         self._register(name, "parameter", param)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -291,7 +289,7 @@ class Module:
         return getattr(owner, name)  # type: ignore[no-any-return]
 
     def _hint(self, name: str) -> str:
-        return did_you_mean(name, [*vars(self), *dir(type(self))], {})
+        return did_you_mean(name, [*vars(self), *dir(type(self))])
 
     # ----------------------------------------------------------------------------------------------------------- switches
 

@@ -22,4 +22,4 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Names that are nowhere else."""
-    raise no_such_name(__name__, name, globals(), {"clip_grad_norm": "clip_grad_norm_", "clip_grad_value": "clip_grad_value_"})
+    raise no_such_name(__name__, name, globals())

@@ -30,4 +30,4 @@ def matrix_of(weight: Tensor, dim: int) -> Tensor:
 
 def random_direction(like: Tensor, size: int, eps: float) -> Tensor:
     """A random vector of length 1."""
-    return F.normalize(randn(size, dtype=like.dtype, device=like.device), dim=0, eps=eps)  # type: ignore[no-any-return]
+    return F.normalize(randn(size, dtype=like.dtype, device=like.device), dim=0, eps=eps)

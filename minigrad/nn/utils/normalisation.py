@@ -23,6 +23,7 @@ class _WeightNorm:
     """The hook that computes g · v / ‖v‖."""
 
     kind = "weight_norm"
+    parts: tuple[str, ...] = ("_g", "_v")
 
     def __init__(self, name: str, dim: int) -> None:
         self.name, self.dim = name, dim
@@ -30,12 +31,11 @@ class _WeightNorm:
     def weight(self, module: Module, training: bool) -> Tensor:
         """The weight as it is now."""
         g, v = getattr(module, f"{self.name}_g"), getattr(module, f"{self.name}_v")
-        return v * (g / norm_except(v, self.dim))
+        weight: Tensor = v * (g / norm_except(v, self.dim))
+        return weight
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.weight(module, module.training))
-
-    parts = ("_g", "_v")
 
 
 class _SpectralNorm(_WeightNorm):

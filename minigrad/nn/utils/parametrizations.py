@@ -5,6 +5,7 @@ Sources: Salimans & Kingma 2016; Miyato et al. 2018; interface: PyTorch's torch.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 from ...engine.modes import no_grad
@@ -51,7 +52,7 @@ class _SpectralNorm(Module):
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
-            return F.normalize(weight, dim=0, eps=self.eps)  # type: ignore[no-any-return]
+            return F.normalize(weight, dim=0, eps=self.eps)
         matrix = matrix_of(weight, self.dim)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
@@ -63,6 +64,14 @@ class _SpectralNorm(Module):
         return value
 
 
+def _of_the_older_form(name: str, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Rename what the older form of weight normalisation has saved."""
+    keys = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
+    if all(key in state for key in keys):
+        for i, key in enumerate(keys):
+            state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
+
+
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Write a parameter as size times direction; returns the module. dim: the axis whose slices have a size each; None, one for all.
 
@@ -70,13 +79,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
-    def older(state: dict[str, Any], prefix: str, *_: Any) -> None:
-        keys = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
-        if all(key in state for key in keys):
-            for i, key in enumerate(keys):
-                state[f"{prefix}parametrizations.{name}.original{i}"] = state.pop(key)
-
-    module._register_load_state_dict_pre_hook(older)
+    module._register_load_state_dict_pre_hook(partial(_of_the_older_form, name))
     return module
 
 

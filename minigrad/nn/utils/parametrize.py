@@ -9,7 +9,7 @@ torch.nn.utils.parametrize. Unlike there, a parametrized module can be pickled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -48,10 +48,8 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    try:
+                    with suppress(NotImplementedError):
                         new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass
         if not isinstance(new, Tensor | Sequence):
             raise ValueError(f"right_inverse must return a tensor or a sequence of tensors, got {type(new).__name__}.")
         self.is_tensor = isinstance(new, Tensor)
@@ -63,7 +61,7 @@ class ParametrizationList(ModuleList):
                     f"its inverse {new.dtype} on {new.device}."
                 )
             if new is not original:
-                original.data = new.detach()
+                _overwrite(original, new)
             _register(self, "original", original)
         else:
             for i, tensor in enumerate(new):
@@ -95,7 +93,7 @@ class ParametrizationList(ModuleList):
             for original, new in zip(originals, given, strict=True):
                 if original.dtype != new.dtype:
                     raise ValueError(f"right_inverse returned {new.dtype}, but `original` has dtype {original.dtype}.")
-                original.data = new.detach()
+                _overwrite(original, new)
 
     def forward(self) -> Any:
         """The parametrized tensor."""
@@ -104,6 +102,10 @@ class ParametrizationList(ModuleList):
         for module in rest:
             x = module(x)
         return x
+
+
+def _overwrite(original: Any, new: Tensor) -> None:
+    original.data = new.detach()
 
 
 def _checked(x: Any, shape: Any, dtype: Any, what: str) -> None:
@@ -136,21 +138,23 @@ def _property(name: str) -> property:
 
 
 @cache
-def _class_with(base: type[Module], names: tuple[str, ...]) -> type[Module]:
+def _class_with(base: Any, names: tuple[str, ...]) -> type[Module]:
     """The class of a module of class `base` whose tensors of these names are parametrized; one class for all copies."""
     own: dict[str, Any] = {name: _property(name) for name in names}
     own |= {"_parametrized": (base, names), "__module__": base.__module__, "__doc__": base.__doc__}
     own["__reduce_ex__"] = lambda self, protocol: (_blank, (base, names), dict(vars(self)))
-    return type(f"Parametrized{base.__name__}", (base,), own)
+    made: type[Module] = type(f"Parametrized{base.__name__}", (base,), own)
+    return made
 
 
-def _blank(base: type[Module], names: tuple[str, ...]) -> Module:
+def _blank(base: Any, names: tuple[str, ...]) -> Module:
     made: Module = _class_with(base, names).__new__(_class_with(base, names))
     return made
 
 
 def _take_class(module: Module) -> None:
-    base, names = type_before_parametrizations(module), tuple(module.parametrizations)
+    base: Any = type_before_parametrizations(module)
+    names = tuple(module.parametrizations)
     module.__class__ = _class_with(base, names) if names else base
 
 
@@ -178,17 +182,15 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
             after = parametrization(before)
             _checked(after, before.shape, before.dtype, f"module.{tensor_name}")
             if hasattr(parametrization, "right_inverse"):
-                try:
+                with suppress(NotImplementedError):
                     _checked(parametrization.right_inverse(after), before.shape, before.dtype, f"module.{tensor_name}")
-                except NotImplementedError:
-                    pass
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif module._kinds.get(tensor_name) in ("parameter", "buffer") and getattr(module, tensor_name) is not None:
         made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
         delattr(module, tensor_name)
         if not is_parametrized(module):
-            module.parametrizations = ModuleDict()
+            module.add_module("parametrizations", ModuleDict())
         module.parametrizations[tensor_name] = made
         _take_class(module)
     else:
@@ -207,7 +209,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     parametrizations = module.parametrizations[tensor_name]
     if not parametrizations.is_tensor and not leave_parametrized:
         raise ValueError(f"remove_parametrizations: {tensor_name!r} is computed from several tensors, so leave_parametrized must be True.")
-    original = parametrizations.original if parametrizations.is_tensor else None
+    original: Any = parametrizations.original if parametrizations.is_tensor else None
     if leave_parametrized:
         wanted = any(o.requires_grad for o in parametrizations._originals())
         with no_grad():
@@ -215,10 +217,10 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         if original is None:
             original = Parameter(value) if wanted else value
         else:
-            original.data = value
+            _overwrite(original, value)
     del module.parametrizations[tensor_name]
     _take_class(module)
     _register(module, tensor_name, original)
     if not len(module.parametrizations):
-        del module.parametrizations
+        delattr(module, "parametrizations")
     return module

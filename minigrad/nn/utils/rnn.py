@@ -7,6 +7,7 @@ are in order of falling length, so `batch_sizes`, how many have an element at ea
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ... import backend, functions
@@ -126,7 +127,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         raise ValueError(f"pack_padded_sequence: lengths must lie between 1 and {steps}, got {sizes}.")
     order = None
     if enforce_sorted:
-        if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
+        if any(a < b for a, b in pairwise(sizes)):
             raise ValueError(f"pack_padded_sequence: lengths must fall, got {sizes}. Sort the sequences, or pass enforce_sorted=False.")
     else:
         numbers = sorted(range(count), key=lambda i: -sizes[i])
