@@ -251,7 +251,7 @@ def test_what_is_put_in_wrongly_is_refused_as_by_pytorch(torch, do, error):
 
 
 def test_a_parameter_is_a_leaf():
-    with pytest.raises(ValueError, match="register_parameter: 'x' is the result of an operation; a parameter is a leaf"):
+    with pytest.raises(TypeError, match="is a Parameter or None, got a plain tensor"):
         nn.Module().register_parameter("x", 2 * mg.ones(1, requires_grad=True))
     with pytest.raises(KeyError, match="add_module: Small has an attribute 'weight' already"):
         small(mg).add_module("weight", nn.ReLU())
