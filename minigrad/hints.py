@@ -52,7 +52,7 @@ _TOP = {
     "trace": "x.trace(), or linalg.trace of a matrix",
     "adjoint": "x.mH",
     "is_conj": "Conjugation is computed at once here.",
-    "is_inference": "is_inference_mode_enabled",
+    "is_inference": "There are no inference tensors: inference_mode stops recording, and that is all.",
     "range": "arange",
     "vander": "linalg.vander",
     "from_file": "mg.tensor(numpy.fromfile(…))",
@@ -201,7 +201,6 @@ _TOP = {
     "model": "nn.Module",
     "Model": "nn.Module",
     "initializer": "nn.init",
-    "opt": "optim",
     "loss": "nn",
     "metric": "(y.argmax(1) == t).float().mean()",
     "snapshot": "save and load",
@@ -292,9 +291,6 @@ _FUNC = {
 }
 _LINALG = {"transpose": "x.mT", "pseudo_inverse": "pinv", "inverse": "inv", "ldl_factor": "lu_factor"}
 _UTILS = {
-    "tensorboard": "viz.Live, after `import viz`",
-    "cpp_extension": "autograd.Function",
-    "dlpack": "x.numpy()",
     "prune": "parametrize, with a mask as the parametrization",
     "stateless": "func.functional_call",
     "orthogonal": "init.orthogonal_",
@@ -333,7 +329,6 @@ _TENSOR = {
     "astype": "to(dtype)",
     "copy": "clone()",
     "conjugate": "conj()",
-    "fill": "fill_",
     "flat": "flatten()",
     "gradient": "grad",
     "len": "len(x)",
@@ -387,7 +382,11 @@ TABLE: dict[str, dict[str, str]] = {
     "minigrad.nn.functional": _FUNCTIONAL,
     "minigrad.nn.utils": _UTILS,
     "minigrad.optim": _OPTIMISERS,
-    "minigrad.utils": _UTILS,
+    "minigrad.utils": {
+        "tensorboard": "viz.Live, after `import viz`",
+        "cpp_extension": "autograd.Function",
+        "dlpack": "x.numpy()",
+    },
 }
 
 

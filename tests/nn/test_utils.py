@@ -37,7 +37,7 @@ def close(ours, theirs):
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning:torch.*")
-@pytest.mark.parametrize(("layer", "kind"), itertools.product(LAYERS, KINDS))
+@pytest.mark.parametrize(("layer", "kind"), list(itertools.product(LAYERS, KINDS)))
 def test_normalised_weights_are_pytorchs(torch, layer, kind):
     make, shape = LAYERS[layer]
     x0 = np.random.default_rng(0).standard_normal(shape)
@@ -129,7 +129,9 @@ def test_sequences_are_padded_and_packed_as_by_pytorch(torch):
         rnn = lib.nn.utils.rnn
         given = [lib.tensor(np.arange(2.0 * n).reshape(n, 2)) for n in (2, 4, 1)]
         packed = rnn.pack_sequence(given, enforce_sorted=False)
-        made = [rnn.pad_sequence(given, batch_first=b, padding_value=-1.0, padding_side=s) for b in (0, 1) for s in ("left", "right")]
+        made = [
+            rnn.pad_sequence(given, batch_first=b, padding_value=-1.0, padding_side=s) for b in (False, True) for s in ("left", "right")
+        ]
         made += [packed.data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices]
         made += [*rnn.pad_packed_sequence(packed, batch_first=True, total_length=6), *rnn.unpack_sequence(packed)]
         seen.append(made)
@@ -152,12 +154,12 @@ def test_lengths_that_do_not_fit_are_refused():
 def test_parameters_as_a_vector_and_the_norm_of_all(torch):
     seen = []
     for lib in (mg, torch):
-        layer, u = lib.nn.Linear(2, 3), lib.nn.utils
-        u.vector_to_parameters(lib.arange(9.0), layer.parameters())
+        layer, u = lib.nn.Linear(2, 3).double(), lib.nn.utils
+        u.vector_to_parameters(lib.arange(9.0, dtype=lib.float64), layer.parameters())
         vector = u.parameters_to_vector(layer.parameters())
         (gradient,) = lib.autograd.grad((vector**2).sum(), layer.weight)
         norms = [u.get_total_norm(list(layer.parameters()), p) for p in (1, 2.0, 3, float("inf"))]
-        layer(lib.ones(1, 2)).sum().backward()
+        layer(lib.ones(1, 2, dtype=lib.float64)).sum().backward()
         u.clip_grads_with_norm_(layer.parameters(), 0.5, u.get_total_norm([p.grad for p in layer.parameters()]))
         seen.append([layer.weight, layer.bias, vector, gradient, *norms, layer.weight.grad])
     close(*seen)
