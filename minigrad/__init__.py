@@ -10,6 +10,7 @@ Names and semantics are PyTorch's wherever PyTorch has the thing. Start reading 
 engine/ (how it is run, forward and back).
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -125,11 +126,14 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace"):
+        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace", "utils"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name in _ELSEWHERE:
             return getattr(import_module(_ELSEWHERE[name], __name__), name)
         if name == "bfloat16":
             return backend.bfloat16_dtype()
-        others = {"array": "tensor", "asarray": "as_tensor", "power": "pow", "ln": "log", "random": "rand or randn", "mod": "remainder"}
-        raise errors.no_such_name(__name__, name, globals(), others)
+        raise errors.no_such_name(__name__, name, globals())
+
+    for _module in (linalg, fft, special, func, sys.modules[f"{__name__}.engine"]):
+        errors.with_hints(_module)
+    sys.meta_path.append(errors.MissingModules())

@@ -6,7 +6,10 @@ cure. All classes derive from `RuntimeError` (shape mistakes also from `ValueErr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
 
 
 class AutogradError(RuntimeError):
@@ -111,15 +114,59 @@ class ProgramError(AutogradError):
     """
 
 
-def did_you_mean(name: str, known: Iterable[str], other_words: dict[str, str]) -> str:
-    """ " Did you mean …?" for a name that does not exist, or "" where nothing is like it. other_words: what others call our things."""
+def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
+    """What to write instead of a name that does not exist, as the end of a message; "" where nothing is like it.
+
+    place: where the name was looked for, a key of the table in hints.py. Names that are nearly right follow from `known`.
+    """
     from difflib import get_close_matches
 
-    found = other_words.get(name.lower())
-    similar = [found] if found else get_close_matches(name, [k for k in known if not k.startswith("_")], n=2, cutoff=0.76)
+    from .hints import instead_of
+
+    known = [k for k in known if not k.startswith("_")]
+    found = instead_of(place, name) if place else None
+    if found is not None and found.endswith("."):
+        return f" {found}"
+    alike = [k for k in known if k.lower() == name.lower()]
+    similar = [found] if found else alike or get_close_matches(name, known, n=2, cutoff=0.76)
     return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 
-def no_such_name(module: str, name: str, known: Iterable[str], other_words: dict[str, str]) -> AttributeError:
-    """The error of a module that is asked for a name it has not."""
-    return AttributeError(f"module {module!r} has no attribute {name!r}.{did_you_mean(name, known, other_words)}", name=name)
+def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError | ImportError:
+    """The error of a module that is asked, by its `__getattr__`, for a name that it does not have.
+
+    ImportError in `from module import name`: Python would replace the message of an AttributeError there.
+    """
+    from dis import opname
+
+    hint = "" if name.startswith("_") else did_you_mean(name, known, module)
+    frame = sys._getframe(2)
+    if opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM":
+        return ImportError(f"cannot import name {name!r} from {module!r}.{hint}", name=name)
+    return AttributeError(f"module {module!r} has no attribute {name!r}.{hint}", name=name)
+
+
+def with_hints(module: ModuleType) -> None:
+    """Give a module the `__getattr__` that says what to write instead of a name that it does not have."""
+    names = vars(module)
+
+    def __getattr__(name: str) -> Any:
+        raise no_such_name(module.__name__, name, names)
+
+    names["__getattr__"] = __getattr__
+
+
+class MissingModules:
+    """Says what to write where `import minigrad.name` names no module, for names that hints.py knows."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        """Nothing; raises ModuleNotFoundError with a hint if there is one. Python asks this when all other finders found nothing."""
+        place, _, name = fullname.rpartition(".")
+        if place.partition(".")[0] != "minigrad":
+            return
+        from .hints import instead_of
+
+        found = instead_of(place, name)
+        if found is not None:
+            hint = found if found.endswith(".") else f"Did you mean {found}?"
+            raise ModuleNotFoundError(f"No module named {fullname!r}. {hint}", name=fullname)

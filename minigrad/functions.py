@@ -7,7 +7,6 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 from __future__ import annotations
 
 import builtins
-import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from .batching import getitem as _batched_getitem
 from .batching import is_batched_index as _is_batched_index
 from .engine.direct import on_one as _on_one
 from .errors import DTypeError, ShapeError
+from .keywords import into
 from .ops import chance as ch
 from .ops import elementwise as ew
 from .ops import index as ix
@@ -30,6 +30,8 @@ from .ops import shape as sh
 from .ops import sorting as so
 from .primitive import Primitive
 from .tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
+
+_into: Callable[..., Tensor] = into  # `out=`
 
 # ------------------------------------------------------------------------------------------------------------- making tensors
 
@@ -249,29 +251,10 @@ def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: 
 # ------------------------------------------------------------------------------------------------------ element by element
 
 
-def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, computed in float32 and rounded once where its result has half precision, as in PyTorch: its steps neither overflow
-    nor round one after another."""
-
-    @functools.wraps(function)
-    def computed(*args: Any, **options: Any) -> Tensor:
-        if not any_true(isinstance(a, Tensor) and _is_half(a.dtype) for a in args):
-            return function(*args, **options)  # type: ignore[no-any-return]
-        wide = [a.float() if isinstance(a, Tensor) and _is_half(a.dtype) else a for a in args]
-        narrow = backend.result_type([a.array if isinstance(a, Tensor) else a for a in args if isinstance(a, Tensor | int | float)])
-        out = function(*wide, **options)
-        return out.to(narrow) if _is_half(narrow) and out.dtype == backend.float32 else out  # type: ignore[no-any-return]
-
-    return computed
-
-
-def _is_half(dtype: DType) -> bool:
-    """Whether numbers of this floating dtype have 16 bits."""
-    return dtype.itemsize == 2 and backend.is_floating(dtype)
-
-
-def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
-    def function(input: Any) -> Tensor:
+def _unary(operation: Primitive, text: str) -> Callable[..., Tensor]:
+    def function(input: Any, *, out: Any = None) -> Tensor:
+        if out is not None:
+            return _into(out, function(input), operation.name, (input,))
         return run(input if type(input) is Tensor else as_tensor(input))  # type: ignore[no-any-return]
 
     run = _on_one(operation)
@@ -282,8 +265,10 @@ def _unary(operation: Primitive, text: str) -> Callable[[Any], Tensor]:
     return function
 
 
-def _binary(operation: Primitive, text: str) -> Callable[[Any, Any], Tensor]:
-    def function(input: Any, other: Any) -> Tensor:
+def _binary(operation: Primitive, text: str) -> Callable[..., Tensor]:
+    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        if out is not None:
+            return _into(out, function(input, other), operation.name, (input, other))
         if not isinstance(input, Tensor) and not isinstance(other, Tensor):
             input = as_tensor(input)
         return operation(input, other)  # type: ignore[no-any-return]
@@ -381,13 +366,17 @@ logical_or = _binary(ew.logical_or, "Whether one is non-zero.")
 logical_xor = _binary(ew.logical_xor, "Whether exactly one is non-zero.")
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input + alpha · other. Operands broadcast; dtypes are promoted."""
+    if out is not None:
+        return _into(out, add(input, other, alpha=alpha), "add", (input, other))
     return _plus(input, other if type(alpha) is int and alpha == 1 else mul(other, alpha))
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input - alpha · other. Operands broadcast; dtypes are promoted."""
+    if out is not None:
+        return _into(out, sub(input, other, alpha=alpha), "sub", (input, other))
     return _minus(input, other if type(alpha) is int and alpha == 1 else mul(other, alpha))
 
 
@@ -569,12 +558,16 @@ def _pick(first: Any, second: Any) -> Any:
 _sum, _mean = _on_one(rd.sum_), _on_one(rd.mean)
 
 
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False, out: Any = None
+) -> Tensor:
     """Sum over `dim` (all axes by default). Integers and booleans are summed as int64.
 
     float16 and bfloat16 accumulate in float32. The error of float32 is a few units in the last place for any number of elements along
     any axes: at most 128 · 2⁻²⁴ · Σ|x|.
     """
+    if out is not None:
+        return _into(out, sum(input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims), "sum", (input,))
     x = as_tensor(input)
     if dtype is not None:
         x = x.to(dtype)
@@ -584,8 +577,12 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return total if dtype is None else total.to(dtype)  # type: ignore[no-any-return]
 
 
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False, out: Any = None
+) -> Tensor:
     """Mean over `dim` (all axes by default). NaN over no elements; DTypeError for integers, whose mean is not an integer."""
+    if out is not None:
+        return _into(out, mean(input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims), "mean", (input,))
     x = as_tensor(input)
     if dtype is not None:
         x = x.to(dtype)
@@ -830,9 +827,11 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 # ------------------------------------------------------------------------------------------------- products and indexing
 
 
-def matmul(input: Any, other: Any) -> Tensor:
+def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """The matrix product input @ other; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError,
     which names the sizes, where they do not fit."""
+    if out is not None:
+        return _into(out, matmul(input, other), "matmul", (input, other))
     a, b = as_tensor(input), as_tensor(other)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {a.shape} and {b.shape}. Use * for numbers.")
@@ -991,7 +990,6 @@ for _name in (
     "operator",
     "as_tensor_",
     "spaced_dtype",
-    "in_single",
     "functools",
 ):
     __all__.remove(_name)

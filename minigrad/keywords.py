@@ -66,7 +66,7 @@ def other_names(function: Callable[..., Any], name: str) -> dict[str, str]:
 
 
 def respelt(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-    """The function, taking also the keyword names of `other_names`. TypeError where two names of one parameter are given."""
+    """The function, taking also the keyword names of `other_names`, and `out=`. TypeError where two names of one parameter are given."""
     name = name or function.__name__
     names, kinds = other_names(function, name), _parameters(function)
     unnamed = {Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL} & set(kinds.values())
@@ -75,6 +75,9 @@ def respelt(function: Callable[..., Any], name: str | None = None) -> Callable[.
     @wraps(function)
     def respelt(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
+            if "out" in kwargs and "out" not in kinds:
+                out = kwargs.pop("out")
+                return into(out, respelt(*args, **kwargs), name, (*args, *kwargs.values()))
             given = {names.get(key, key): value for key, value in kwargs.items()}
             if len(given) < len(kwargs):
                 raise TypeError(f"{name}: two of {', '.join(kwargs)} are names of one parameter.")
@@ -83,6 +86,44 @@ def respelt(function: Callable[..., Any], name: str | None = None) -> Callable[.
         return function(*args)
 
     return respelt
+
+
+def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
+    """Write a result into `out`, a tensor or a tuple of them, and return it: PyTorch's `out=`.
+
+    An empty tensor takes the result's shape. Raises AutogradError where the operation would be recorded, ShapeError for another shape,
+    DTypeError for a dtype that cannot take the values.
+    """
+    from .engine.inplace import _fits
+    from .engine.modes import is_grad_enabled, no_grad
+    from .errors import AutogradError, DTypeError, ShapeError
+    from .tensor import Tensor
+
+    if out is None:
+        return result
+    if isinstance(result, tuple):
+        if not isinstance(out, tuple | list) or len(out) != len(result):
+            raise TypeError(f"{name}: out must be a tuple of {len(result)} tensors, got {type(out).__name__}.")
+        made = [into(o, r, name, inputs) for o, r in zip(out, result, strict=True)]
+        return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
+    if not isinstance(out, Tensor) or not isinstance(result, Tensor):
+        raise TypeError(f"{name}: out must be a Tensor, got {type(out).__name__}.")
+    if is_grad_enabled() and (out.requires_grad or any(isinstance(x, Tensor) and x.requires_grad for x in inputs)):
+        raise AutogradError(
+            f"{name}: out= cannot be differentiated, and an argument requires grad. Leave out= away, or compute it under mg.no_grad()."
+        )
+    if not _fits(result.dtype, out.dtype):
+        raise DTypeError(f"{name}: a result of dtype {result.dtype} cannot be written to out of dtype {out.dtype}.")
+    with no_grad():
+        if out.shape == result.shape:
+            out.copy_(result)
+        elif out.numel():
+            raise ShapeError(
+                f"{name}: out has shape {out.shape}, but the result has {result.shape}. Give out that shape, or none: mg.empty(0)."
+            )
+        else:
+            setattr(out, "data", result.detach().to(out.dtype, copy=True))  # noqa: B010  # attached by methods.py
+    return out
 
 
 _MADE: dict[tuple[Any, ...], Callable[..., Any]] = {}

@@ -38,7 +38,18 @@ from .ops import linalg as la
 from .ops.operators import BINARY, COMPARISONS
 from .primitive import Primitive
 from .storage import Place, Storage, storage_of
-from .tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, overwrite_payload, wrap
+from .tensor import (
+    Tensor,
+    alias,
+    as_tensor,
+    check_gradient,
+    make_leaf,
+    memory_version,
+    overwrite_payload,
+    role_of,
+    set_role,
+    wrap,
+)
 
 attach = setattr
 
@@ -545,6 +556,7 @@ def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
         make_leaf(out)
         assert isinstance(out.node, Leaf)
         out.node.stores_grad = node.stores_grad
+    set_role(out, role_of(self))
     return out
 
 
@@ -553,13 +565,15 @@ def __reduce__(self: Tensor) -> Any:
     node = history(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
-    return _rebuild, (*storage_of(backend.owned_array(backend.to_numpy(self.array))), node is not None)
+    storage = storage_of(backend.owned_array(backend.to_numpy(self.array)))
+    return _rebuild, (*storage, node is not None, role_of(self))
 
 
-def _rebuild(storage: Storage, place: Place, requires_grad: bool) -> Tensor:
+def _rebuild(storage: Storage, place: Place, requires_grad: bool, role: str | None = None) -> Tensor:
     out = storage.tensor(place)
     if requires_grad:
         make_leaf(out)
+    set_role(out, role)
     return observe.made(out) if observe.observers else out
 
 
@@ -843,17 +857,34 @@ def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = Non
 
 # ----------------------------------------------------------------------------------------------------------------- other words
 
-_OTHER_WORDS = {
-    "gradient": "grad", "len": "len(x)", "length": "len(x)", "toarray": "numpy()", "to_numpy": "numpy()", "value": "item()",
-    "values": "numpy()", "astype": "to(dtype)", "copy": "clone()", "fill": "fill_", "power": "pow", "append": "mg.cat",
-}  # fmt: skip
-"""What tensors are asked for by people who come from elsewhere."""
-
 
 def _no_such_attribute(self: Tensor, name: str) -> Any:
     """Python asks this for names that are nowhere else."""
-    hint = "" if name.startswith("_") else did_you_mean(name, dir(Tensor), _OTHER_WORDS)
+    hint = "" if name.startswith("__") else did_you_mean(name, [n for n in dir(Tensor) if n not in _NEARLY], "Tensor")
     raise AttributeError(f"a Tensor has no attribute {name!r}.{hint}", name=name)
 
 
 attach(Tensor, "__getattr__", _no_such_attribute)
+
+_NEARLY = "grads label name req_grad require_grad require_gradient required_grad requiregrad requires_gradient requiresgrad".split()
+
+
+class _Nearly:
+    """An attribute that tensors do not have and that cannot be set: a slip in `requires_grad`, or micrograd's label."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Tensor | None, owner: type | None = None) -> Any:
+        if tensor is None:
+            return self
+        raise AttributeError(self.name)  # `__getattr__` says the rest
+
+    def __set__(self, tensor: Tensor, value: Any) -> None:
+        _no_such_attribute(tensor, self.name)
+
+
+for _name in _NEARLY:
+    _slip = _Nearly()
+    _slip.__set_name__(Tensor, _name)
+    setattr(Tensor, _name, _slip)

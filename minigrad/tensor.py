@@ -7,6 +7,7 @@ how often the memory was overwritten and is shared with every alias; `window` re
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -230,6 +231,23 @@ def alias(tensor: Tensor) -> Tensor:
     return out
 
 
+_roles: dict[int, tuple[weakref.ref[Tensor], str]] = {}
+"""By identity, the living tensors that `nn.Parameter` and `nn.Buffer` made, and what they are for a module."""
+
+
+def role_of(tensor: Any) -> str | None:
+    """ "parameter", "buffer", "transient" (a buffer that is not part of the state), or None for other tensors."""
+    found = _roles.get(id(tensor))
+    return None if found is None else found[1]
+
+
+def set_role(tensor: Tensor, role: str | None) -> None:
+    """Say what a tensor is for the module whose attribute it becomes."""
+    number = id(tensor)
+    if role is not None:
+        _roles[number] = (weakref.ref(tensor, lambda _: _roles.pop(number, None)), role)
+
+
 def overwrite_payload(tensor: Tensor, values: Array) -> None:
     """Put `values` (broadcastable, castable) into the tensor's memory and count it."""
     if type(values) is not HostArray and hasattr(type(values), "__minigrad_write__"):
@@ -244,7 +262,8 @@ def check_gradient(tensor: Tensor, grad: Any) -> None:
     if grad is None:
         return
     if not isinstance(grad, Tensor):
-        raise TypeError(f".grad must be a Tensor or None, got {type(grad).__name__}.")
+        cure = " To forget a gradient write x.grad = None." if isinstance(grad, int | float) and not grad else ""
+        raise TypeError(f".grad must be a Tensor or None, got {type(grad).__name__}.{cure}")
     if grad is tensor:
         raise NoGradientError("a tensor cannot be its own .grad.")
     if grad.shape != tensor.shape:
@@ -256,8 +275,6 @@ def check_gradient(tensor: Tensor, grad: Any) -> None:
 
 
 def _revive(leaf: Leaf) -> Tensor:
-    import weakref
-
     tensor = wrap(leaf.array, leaf)
     tensor.version = leaf.version
     leaf.tensor = weakref.ref(tensor)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, NotDifferentiableError
-from ..functions import in_single
 from ..ops import bessel, special
+from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor
 from .common import floating
 
@@ -111,7 +111,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)  # type: ignore[no-any-return]
 
 
-@in_single
+@in_float32
 def lerp(start: Any, end: Any, weight: Any) -> Tensor:
     """start + weight (end - start), computed from the nearer of the two: exactly start at weight 0 and end at weight 1."""
     start, end = _two(start, end)
@@ -121,14 +121,14 @@ def lerp(start: Any, end: Any, weight: Any) -> Tensor:
     return start + weight * (end - start) if near else end + (weight - 1) * (end - start)  # type: ignore[no-any-return]
 
 
-@in_single
+@in_float32
 def addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     """x + value · a · b."""
     product = as_tensor(a) * b
     return x + (product if type(value) is int and value == 1 else product * value)  # type: ignore[no-any-return]
 
 
-@in_single
+@in_float32
 def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     """x + value · a / b."""
     quotient = as_tensor(a) / b
@@ -164,7 +164,7 @@ def logit(x: Any, eps: float | None = None) -> Tensor:
     return fn.log(x) - fn.log1p(-x)
 
 
-@in_single
+@in_float32
 def sinc(x: Any) -> Tensor:
     """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their digits, by its power series."""
     z = _real_numbers(x) * math.pi
@@ -243,7 +243,7 @@ def isreal(x: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- powers and logarithms
 
 
-@in_single
+@in_float32
 def logaddexp2(a: Any, b: Any) -> Tensor:
     """The logarithm to base 2 of 2ᵃ + 2ᵇ, without overflow."""
     return fn.logaddexp(as_tensor(a) * math.log(2), as_tensor(b) * math.log(2)) / math.log(2)

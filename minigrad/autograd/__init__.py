@@ -13,6 +13,7 @@ from ..engine.modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from ..errors import no_such_name
 from . import anomaly as anomaly_mode
 from . import forward_ad, functional, graph, profiler
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
@@ -33,7 +34,7 @@ def __getattr__(name: str) -> Any:
         operators = import_module(module, __name__)
         if name in operators.__all__:
             return getattr(operators, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_such_name(__name__, name, globals())
 
 
 __all__ = [

@@ -5,7 +5,10 @@ A batch from a TensorDataset is one indexing operation per tensor; from any othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from .. import backend, functions
@@ -22,6 +25,9 @@ class Dataset:
 
     def __getitem__(self, index: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__(index), one example.")
+
+    def __add__(self, other: Any) -> ConcatDataset:
+        return ConcatDataset([self, other])
 
     def batch(self, indices: Any) -> Any:
         """The examples with the given numbers, stacked along a new first axis. Override it if there is a faster way."""
@@ -76,13 +82,41 @@ class Subset(Dataset):
         return batch_of(self.dataset, [self.indices[int(i)] for i in indices])
 
 
-def random_split(dataset: Any, lengths: Sequence[int], seed: int = 0) -> list[Subset]:
-    """Subsets of the given lengths, without overlap, drawn at random by `seed`. ValueError unless the lengths add up to len(dataset)."""
+class ConcatDataset(Dataset):
+    """The examples of several datasets, one dataset after the other. `a + b` of two datasets makes one."""
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset: give at least one dataset, in a list.")
+        self.cumulative_sizes = list(accumulate(len(d) for d in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"ConcatDataset: there is no example {index}; there are {len(self)}.")
+        which = bisect_right(self.cumulative_sizes, number)
+        return self.datasets[which][number - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[Subset]:
+    """Subsets of the given lengths, without overlap, drawn at random by `seed`. ValueError unless the lengths add up to len(dataset).
+
+    lengths: numbers of examples, or fractions that add up to 1; what rounding down leaves over goes to the first subsets, one each.
+    """
+    if any(isinstance(n, float) for n in lengths) and math.isclose(sum(lengths), 1) and all(0 <= n <= 1 for n in lengths):
+        sizes = [math.floor(len(dataset) * n) for n in lengths]
+        for i in range(len(dataset) - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+        lengths = sizes
     if any(n < 0 for n in lengths) or sum(lengths) != len(dataset):
         raise ValueError(f"random_split: lengths {list(lengths)} must be at least 0 and add up to the dataset's {len(dataset)}.")
     order = backend.host.random.default_rng(seed).permutation(len(dataset)).tolist()
-    ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
-    return [Subset(dataset, order[end - n : end]) for n, end in zip(lengths, ends, strict=True)]
+    ends = list(accumulate(int(n) for n in lengths))
+    return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(lengths, ends, strict=True)]
 
 
 def batch_of(dataset: Any, indices: Sequence[int]) -> Any:
@@ -91,17 +125,27 @@ def batch_of(dataset: Any, indices: Sequence[int]) -> Any:
 
 
 def stacked(examples: list[Any]) -> Any:
-    """Examples as one batch: tuples part by part, tensors, arrays and numbers along a new first axis.
+    """Examples as one batch: tuples and dicts part by part, tensors, arrays and numbers along a new first axis, text in a list.
 
-    Raises ShapeError if the examples differ in shape or in their number of parts.
+    Raises ShapeError if the examples differ in shape or in their parts.
     """
     first = examples[0]
     if isinstance(first, tuple):
         if len({len(example) for example in examples}) > 1:
             raise ShapeError("a batch cannot be made of tuples of different lengths: every example needs the same parts.")
         return tuple(stacked(list(parts)) for parts in zip(*examples, strict=True))
+    if isinstance(first, Mapping):
+        if any(example.keys() != first.keys() for example in examples):
+            raise ShapeError("a batch cannot be made of dicts with different keys: every example needs the same parts.")
+        return {key: stacked([example[key] for example in examples]) for key in first}
+    if isinstance(first, str | bytes):
+        return examples
     tensors = [as_tensor(example) for example in examples]
     shapes = {t.shape for t in tensors}
     if len(shapes) > 1:
         raise ShapeError(f"a batch cannot be made of examples of different shapes {sorted(shapes)}: pad or crop them to one shape.")
     return functions.stack(tensors)
+
+
+default_collate = stacked
+"""PyTorch's name."""

@@ -6,7 +6,7 @@ with the orders that would have come, and `state_dict` remembers the place withi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .. import backend, functions
@@ -18,13 +18,32 @@ class DataLoader:
 
     dataset: a Dataset or any sequence of examples. batch_size: examples in a batch; the last batch may be smaller, unless drop_last.
     shuffle: a new random order in each epoch. seed: of these orders; None draws one from minigrad's generator (`mg.manual_seed`).
+    sampler: an iterable of numbers of examples, in order; batch_sampler: of lists of them. collate_fn: makes a batch of a list of examples.
+    num_workers, pin_memory, persistent_workers, prefetch_factor: PyTorch's, which change nothing: batches are made in this process.
     epoch: how many iterations were begun; may be set. Raises ValueError for a batch_size below 1.
     after_batch: called as after_batch(epoch, done) when the loop's body is through with the epoch's batch number `done` (from 1).
     """
 
     def __init__(
-        self, dataset: Any, batch_size: int = 1, shuffle: bool = False, *, seed: int | None = None, drop_last: bool = False
+        self,
+        dataset: Any,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        *,
+        seed: int | None = None,
+        persistent_workers: bool = False,
+        prefetch_factor: int | None = None,
     ) -> None:
+        if shuffle and (sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader: a sampler decides the order; leave shuffle out, or the sampler.")
+        if batch_sampler is not None and (sampler is not None or batch_size != 1 or drop_last):
+            raise ValueError("DataLoader: a batch_sampler decides the batches; leave batch_size, sampler and drop_last out.")
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError(f"DataLoader: batch_size must be a whole number from 1 on, got {batch_size!r}.")
         if seed is not None and seed < 0:
@@ -32,6 +51,8 @@ class DataLoader:
         if seed is None and shuffle:
             seed = int(functions.randint(0, 2**31, ()).item())
         self.dataset, self.batch_size, self.shuffle, self.seed, self.drop_last = dataset, batch_size, shuffle, seed, drop_last
+        self.sampler, self.batch_sampler, self.collate_fn = sampler, batch_sampler, collate_fn
+        self.num_workers, self.pin_memory = num_workers, pin_memory
         self.epoch = 0
         self.after_batch: Callable[[int, int], None] | None = None
         self._skip = 0  # batches that the next iteration leaves out, because they were done before an interruption
@@ -39,11 +60,15 @@ class DataLoader:
 
     def __len__(self) -> int:
         """Batches in an epoch."""
-        whole, rest = divmod(len(self.dataset), self.batch_size)
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)
+        whole, rest = divmod(len(self.dataset if self.sampler is None else self.sampler), self.batch_size)
         return whole + (1 if rest and not self.drop_last else 0)
 
     def order(self, epoch: int) -> Sequence[int]:
         """The numbers of the examples in the order in which that epoch (from 0) brings them, before any are dropped."""
+        if self.sampler is not None:
+            return list(self.sampler)
         n = len(self.dataset)
         if self.seed is None or not self.shuffle:
             return range(n)
@@ -57,16 +82,26 @@ class DataLoader:
         return self._batches(epoch, first)
 
     def _batches(self, epoch: int, first: int) -> Iterator[Any]:
-        order = self.order(epoch)
-        for number in range(first, len(self)):
-            start = number * self.batch_size
-            yield batch_of(self.dataset, order[start : start + self.batch_size])
+        if self.batch_sampler is None:
+            order, size = self.order(epoch), self.batch_size
+            batches: Iterable[Any] = (order[start : start + size] for start in range(0, len(self) * size, size))
+        else:
+            batches = self.batch_sampler
+        for number, indices in enumerate(batches):
+            if number < first:
+                continue
+            yield self._batch(indices)
             if self.epoch == epoch + 1:  # no other iteration was begun meanwhile
                 self._done = number + 1
             if self.after_batch is not None:
                 self.after_batch(epoch, number + 1)
         if self.epoch == epoch + 1:
             self._done = None
+
+    def _batch(self, indices: Sequence[int]) -> Any:
+        if self.collate_fn is None:
+            return batch_of(self.dataset, indices)
+        return self.collate_fn([self.dataset[int(i)] for i in indices])
 
     def rewind(self) -> None:
         """Forget the place within an iteration that was left early: the next one begins a new epoch at its first batch."""

@@ -24,7 +24,7 @@ def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dic
     given: dict[str, Any] = {}
     for part in [parameters] if isinstance(parameters, Mapping) else parameters:
         given.update(part)
-    own = dict(module._named(lambda owner, name, value: True, remove_duplicate=False))
+    own = dict(module._named(("parameter", "buffer"), remove_duplicate=False))
     known = {id(own[n]) for n in given if n in own}  # one name of a shared tensor is enough
     unknown, missing = [n for n in given if n not in own], [n for n in own if id(own[n]) not in known]
     if unknown or (strict and missing):
@@ -37,27 +37,13 @@ def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dic
 @contextmanager
 def _exchanged(module: Module, others: dict[int, Tensor]) -> Iterator[None]:
     """For a while, other tensors in place of a module's own, wherever they are attributes (a shared one: everywhere)."""
-    before = [(inner, name, value) for inner in module.modules() for name, value in vars(inner).items()]
+    before = [
+        (vars(inner), name, t) for inner in module.modules() for name, t in inner._registered("parameter", "buffer") if id(t) in others
+    ]
     try:
-        for inner, name, value in before:
-            changed = _with(value, others)
-            if changed is not value:
-                vars(inner)[name] = changed
+        for attributes, name, tensor in before:
+            attributes[name] = others[id(tensor)]
         yield
     finally:
-        for inner, name, value in before:
-            if _with(value, others) is not value:
-                vars(inner)[name] = value
-
-
-def _with(value: Any, others: dict[int, Tensor]) -> Any:
-    """`value` with the tensors inside exchanged; itself if there are none of them."""
-    if isinstance(value, Tensor):
-        return others.get(id(value), value)
-    if isinstance(value, list | tuple):
-        items = [_with(v, others) for v in value]
-        return type(value)(items) if any(a is not b for a, b in zip(items, value, strict=True)) else value
-    if isinstance(value, dict):
-        named = {k: _with(v, others) for k, v in value.items()}
-        return named if any(named[k] is not v for k, v in value.items()) else value
-    return value
+        for attributes, name, tensor in before:
+            attributes[name] = tensor

@@ -1,18 +1,18 @@
 """Networks: modules with parameters, the functions that they are made of, and how parameters begin. Names are PyTorch's (`torch.nn`)."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..errors import no_such_name
 from . import attention, containers, fixed, functional, init, layers, losses, recurrent, transformer
 from .attention import MultiheadAttention, TransformerEncoderLayer
-from .buffer import Buffer
 from .cell import Cell
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .fixed import *  # noqa: F403  # listed in fixed.__all__
 from .layers import *  # noqa: F403  # listed in layers.__all__
-from .layers import Parameter
 from .losses import *  # noqa: F403  # listed in losses.__all__
 from .module import Layer, Module, StateError
+from .parameter import Buffer, Parameter
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from .transformer import *  # noqa: F403  # listed in transformer.__all__
 
@@ -26,7 +26,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Names that are nowhere else."""
-        raise no_such_name(
-            __name__, name, globals(), {"dense": "Linear", "layernormalization": "LayerNorm", "batchnormalization": "BatchNorm2d"}
-        )
+        """`utils`, which is loaded on first use."""
+        if name == "utils":
+            return import_module(".utils", __name__)
+        raise no_such_name(__name__, name, globals())

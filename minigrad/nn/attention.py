@@ -46,12 +46,12 @@ class MultiheadAttention(Module):
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         self.widths = (embed_dim, kdim or embed_dim, vdim or embed_dim)
         self.add_zero_attn = add_zero_attn
-        if self.widths == (embed_dim,) * 3:
-            self.in_proj_weight = init.xavier_uniform_(parameter(3 * embed_dim, embed_dim, dtype=dtype, device=device))
-        else:
-            for name, width in zip("qkv", self.widths, strict=True):
-                setattr(self, f"{name}_proj_weight", init.xavier_uniform_(parameter(embed_dim, width, dtype=dtype, device=device)))
-        self.in_proj_bias = parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None
+        together, where = self.widths == (embed_dim,) * 3, {"dtype": dtype, "device": device}
+        shapes = {"in": (3 * embed_dim, embed_dim)} | {name: (embed_dim, w) for name, w in zip("qkv", self.widths, strict=True)}
+        for name, shape in shapes.items():
+            made = init.xavier_uniform_(parameter(*shape, **where)) if (name == "in") is together else None
+            self.register_parameter(f"{name}_proj_weight", made)
+        self.register_parameter("in_proj_bias", parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None)
         self.bias_k = init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device)) if add_bias_kv else None
         self.bias_v = init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device)) if add_bias_kv else None
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype, device=device)

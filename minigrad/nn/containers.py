@@ -1,226 +1,366 @@
-"""Modules that hold others: a chain, lists and dictionaries of modules and of parameters.
+"""Modules that hold others: a chain, lists and dictionaries of modules and of parameters. Their names and methods are PyTorch's.
 
-A plain list or dict as an attribute of a module serves as well (module.py finds what is in it); these have PyTorch's names and methods.
+Members are attributes under their names, so that registration, state and hooks are those of any module. Kinder than PyTorch: a plain
+function may be a stage of a `Sequential`; a parameter list or dict makes parameters of arrays and numbers too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from operator import index as as_index
+from typing import Any, TypeVar
 
-from ..tensor import Tensor
-from .layers import Parameter
+from .. import backend
+from ..tensor import Tensor, role_of
 from .module import Module
+from .parameter import Parameter
+
+L = TypeVar("L", bound="_Listed")
 
 
-class Sequential(Module):
+class _Listed(Module):
+    """What a chain and the lists share: members named "0", "1", …, in this order."""
+
+    def _names(self) -> list[str]:
+        return [name for name, kind in self._kinds.items() if kind == "module"]
+
+    def _put(self, name: str, member: Any) -> None:
+        """Make a member an attribute. Raises TypeError for what is none."""
+        if not isinstance(member, Module):
+            raise TypeError(f"{type(self).__name__}: member {name} is {_called(member)}, not a Module.")
+        self._register(name, "module", member)
+
+    def _renamed(self, members: Iterable[Any]) -> None:
+        """Take these members in place of those that there are, numbered from 0."""
+        members = list(members)
+        for name in self._names():
+            delattr(self, name)
+        for number, member in enumerate(members):
+            self._put(str(number), member)
+
+    def _at(self, index: Any, end: int = 0) -> int:
+        """The number of a member from 0. Raises TypeError, IndexError."""
+        number, count = as_index(index), len(self) + end
+        if not -len(self) <= number < max(count, 0):
+            raise IndexError(f"{type(self).__name__}: index {number} is out of range; it has {len(self)} members.")
+        return number if number >= 0 else number + len(self)
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __iter__(self) -> Iterator[Any]:
+        values = vars(self)
+        return iter([values[name] for name in self._names()])
+
+    def __contains__(self, member: object) -> bool:
+        return any(m is member for m in self)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return vars(self)[self._names()[self._at(index)]]
+
+    def __setitem__(self, index: Any, member: Any) -> None:
+        if isinstance(index, slice):
+            members = list(self)
+            members[index] = member
+            self._renamed(members)
+        else:
+            self._put(self._names()[self._at(index)], member)
+
+    def __delitem__(self, index: Any) -> None:
+        members = list(self)
+        del members[index if isinstance(index, slice) else self._at(index)]
+        self._renamed(members)
+
+    def __add__(self: L, others: Any) -> L:
+        if not isinstance(others, Iterable):
+            return NotImplemented
+        return type(self)([*self, *others])
+
+    def __iadd__(self: L, others: Any) -> L:
+        return self.extend(others)
+
+    def append(self: L, member: Any) -> L:
+        """Add a member at the end; returns the container."""
+        self._put(str(len(self)), member)
+        return self
+
+    def extend(self: L, members: Iterable[Any]) -> L:
+        """Add members at the end; returns the container. Raises TypeError for what cannot be iterated."""
+        if not isinstance(members, Iterable):
+            raise TypeError(f"{type(self).__name__}.extend: needs an iterable of members, got {_called(members)}.")
+        for member in list(members):
+            self.append(member)
+        return self
+
+    def insert(self, index: int, member: Any) -> Any:
+        """Put a member before the one at `index`."""
+        members = list(self)
+        members.insert(index, member)
+        self._renamed(members)
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take a member out, or a slice of them, and return it."""
+        member = self[index]
+        del self[index]
+        return member
+
+
+class Sequential(_Listed):
     """Modules (or plain functions) called one after another. Indexing gives a member, slicing a shorter Sequential."""
 
     def __init__(self, *stages: Any) -> None:
         if len(stages) == 1 and isinstance(stages[0], list | tuple):
             stages = tuple(stages[0])
-        named = stages[0] if len(stages) == 1 and isinstance(stages[0], dict) else {str(i): stage for i, stage in enumerate(stages)}
-        self._stages = list(named)
+        named = stages[0] if len(stages) == 1 and isinstance(stages[0], Mapping) else {str(i): stage for i, stage in enumerate(stages)}
         for name, stage in named.items():
-            if isinstance(stage, type) and issubclass(stage, Module):
-                raise TypeError(
-                    f"Sequential: stage {name} is the class {stage.__name__}, not a layer. Make one of it: {stage.__name__}(…)."
-                )
-            if not callable(stage):
-                raise TypeError(f"Sequential: stage {name} is {type(stage).__name__}, which cannot be called.")
-            setattr(self, name, stage)
+            self._check_name("Sequential", name, "module")
+            self._put(name, stage)
+
+    def _put(self, name: str, member: Any) -> None:
+        if isinstance(member, type) and issubclass(member, Module):
+            raise TypeError(f"Sequential: stage {name} is the class {member.__name__}, not a layer. Make one of it: {member.__name__}(…).")
+        if not callable(member):
+            raise TypeError(f"Sequential: stage {name} is {_called(member)}, which cannot be called.")
+        self._register(name, "module", member)
 
     def forward(self, x: Any) -> Any:
         """The stages' composition."""
-        for name in self._stages:
-            x = getattr(self, name)(x)
+        for stage in self:
+            x = stage(x)
         return x
 
-    def __len__(self) -> int:
-        return len(self._stages)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (getattr(self, name) for name in self._stages)
-
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Sequential({name: getattr(self, name) for name in self._stages[index]})
-        return getattr(self, self._stages[index])
+            return Sequential({name: vars(self)[name] for name in self._names()[index]})
+        return super().__getitem__(index)
 
-    def append(self, stage: Any) -> Sequential:
-        """Add a stage at the end; returns the Sequential."""
-        name = str(len(self._stages))
-        self._stages.append(name)
-        setattr(self, name, stage)
+    def __add__(self, others: Any) -> Sequential:
+        if not isinstance(others, Sequential):
+            return NotImplemented
+        return Sequential(*self, *others)
+
+    def __mul__(self, times: int) -> Sequential:
+        """The same stages `times` times over; they share their parameters."""
+        if not isinstance(times, int):
+            return NotImplemented
+        if times < 1:
+            raise ValueError(f"Sequential: it can be repeated once or more, got {times} times.")
+        return Sequential(*list(self) * times)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Sequential:
+        if not isinstance(times, int):
+            return NotImplemented
+        if times < 1:
+            raise ValueError(f"Sequential: it can be repeated once or more, got {times} times.")
+        self._renamed(list(self) * times)
+        return self
+
+    def insert(self, index: int, member: Any) -> Sequential:
+        """Put a stage before the one at `index`; returns the Sequential. Raises IndexError where there is no such place."""
+        members = list(self)
+        members.insert(self._at(index, end=1), member)
+        self._renamed(members)
         return self
 
 
-class ModuleList(Module):
+class ModuleList(_Listed):
     """A list of modules. Members are named "0", "1", …"""
 
-    def __init__(self, modules: Any = ()) -> None:
-        self.items = list(modules)
+    def __init__(self, modules: Iterable[Any] = ()) -> None:
+        self.extend(modules)
 
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        return ((str(i), m) for i, m in enumerate(self.items))
+    def __repr__(self) -> str:
+        """PyTorch's text, in which equal members that follow one another share a line."""
+        runs: list[list[Any]] = []
+        for number, member in enumerate(map(repr, self)):
+            if runs and runs[-1][2] == member:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number, member])
+        if not runs:
+            return f"{type(self).__name__}()"
+        lines = [f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}" for a, b, text in runs]
+        return f"{type(self).__name__}(\n" + "".join("  " + line.replace("\n", "\n  ") + "\n" for line in lines) + ")"
 
-    def _exchange(self, path: str, value: Any) -> None:
-        if path == str(len(self.items)):
-            self.items.append(value)
-        else:
-            self.items[int(path)] = value
 
-    def __len__(self) -> int:
-        return len(self.items)
+class ParameterList(_Listed):
+    """A list of parameters, named "0", "1", …; a tensor, or an array, becomes one. Other values are kept as they are."""
 
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self.items)
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self._size = 0
+        self.extend(values)
 
-    def __getitem__(self, index: int) -> Module:
-        return self.items[index]  # type: ignore[no-any-return]
+    def _names(self) -> list[str]:
+        return [str(i) for i in range(self._size)]
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        self.items[index] = module
+    def _put(self, name: str, member: Any) -> None:
+        setattr(self, name, _parameter(member))
+        self._size = max(self._size, int(name) + 1)
 
-    def append(self, module: Module) -> ModuleList:
-        """Add a module at the end; returns the list."""
-        self.items.append(module)
-        return self
+    def _renamed(self, members: Iterable[Any]) -> None:
+        super()._renamed(members := list(members))
+        self._size = len(members)
 
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Add modules at the end; returns the list."""
-        self.items.extend(modules)
-        return self
-
-    def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at `index`."""
-        self.items.insert(index, module)
+    def extra_repr(self) -> str:
+        return ", ".join(_form(p) for p in self)
 
 
 class _Named(Module):
-    """What dictionaries share: members under names of their own."""
+    """What dictionaries share: members under names of their own, which no method has."""
 
     def __init__(self, members: Any = ()) -> None:
-        self._members_by_name: dict[str, Any] = {}
         self.update(members)
 
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        return iter(self._members_by_name.items())
+    def _names(self) -> list[str]:
+        return [name for name, kind in self._kinds.items() if kind == "module"]
 
-    def _exchange(self, path: str, value: Any) -> None:
-        self._members_by_name[path] = value
+    def _put(self, name: str, member: Any) -> None:
+        raise NotImplementedError
 
     def update(self, members: Any) -> None:
         """Add members: a dict, or pairs of name and member."""
+        if not isinstance(members, Iterable):
+            raise TypeError(f"{type(self).__name__}.update: needs a dict, or pairs of name and member, got {_called(members)}.")
         for name, member in members.items() if hasattr(members, "items") else members:
             self[name] = member
 
     def __setitem__(self, name: str, member: Any) -> None:
-        if not isinstance(name, str) or not name or "." in name:
-            raise ValueError(f"{type(self).__name__}: a name is a string without dots, got {name!r}.")
-        self._members_by_name[name] = self._checked(name, member)
-
-    def _checked(self, name: str, member: Any) -> Any:
-        raise NotImplementedError
+        if name not in self._names():
+            self._check_name(type(self).__name__, name, "")
+        self._put(name, member)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._members_by_name:
-            raise KeyError(f"{type(self).__name__} has no member {name!r}; it has {', '.join(self._members_by_name) or 'none'}.")
-        return self._members_by_name[name]
+        if name not in self._names():
+            raise KeyError(f"{type(self).__name__} has no member {name!r}; it has {', '.join(self._names()) or 'none'}.")
+        return vars(self)[name]
 
     def __delitem__(self, name: str) -> None:
-        del self._members_by_name[name]
+        self[name]
+        delattr(self, name)
 
     def __len__(self) -> int:
-        return len(self._members_by_name)
+        return len(self._names())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._members_by_name)
+        return iter(self._names())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._names())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._members_by_name
+        return name in self._names()
 
     def keys(self) -> Any:
         """The names."""
-        return self._members_by_name.keys()
+        return dict(self.items()).keys()
 
     def values(self) -> Any:
         """The members."""
-        return self._members_by_name.values()
+        return dict(self.items()).values()
 
     def items(self) -> Any:
         """Names and members."""
-        return self._members_by_name.items()
+        return {name: vars(self)[name] for name in self._names()}.items()
 
     def pop(self, name: str) -> Any:
         """Take a member out."""
-        return self._members_by_name.pop(name)
+        member = self[name]
+        del self[name]
+        return member
+
+    def clear(self) -> None:
+        """Take all members out."""
+        for name in self._names():
+            del self[name]
 
 
 class ModuleDict(_Named):
-    """Modules by name. Raises TypeError for what is no module."""
+    """Modules by name. Raises TypeError for what is no module, KeyError for a name that is taken, empty or dotted."""
 
-    def _checked(self, name: str, member: Any) -> Any:
+    def _put(self, name: str, member: Any) -> None:
         if not isinstance(member, Module):
-            raise TypeError(f"ModuleDict: {name!r} is {type(member).__name__}, not a Module.")
-        return member
+            raise TypeError(f"ModuleDict: {name!r} is {_called(member)}, not a Module.")
+        self._register(name, "module", member)
 
 
 class ParameterDict(_Named):
-    """Parameters by name; a tensor without requires_grad, or an array, becomes one."""
+    """Parameters by name; a tensor, or an array, becomes one. Other values are kept as they are."""
 
-    def _checked(self, name: str, member: Any) -> Any:
-        return _parameter(member)
+    def __init__(self, parameters: Any = ()) -> None:
+        self._keys: dict[str, None] = {}
+        super().__init__(parameters)
 
-    def _is_parameter(self, name: str, value: Tensor) -> bool:
-        return True
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._keys = dict(self._keys)
 
-    def extra_repr(self) -> str:
-        return ", ".join(f"{name}: {p.shape}" for name, p in self.items())
+    def _names(self) -> list[str]:
+        return list(self._keys)
 
+    def _put(self, name: str, member: Any) -> None:
+        setattr(self, name, _parameter(member))
+        self._keys[name] = None
 
-class ParameterList(Module):
-    """A list of parameters, named "0", "1", …; a tensor without requires_grad, or an array, becomes one."""
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self._keys[name]
 
-    def __init__(self, parameters: Iterable[Any] = ()) -> None:
-        self._list: list[Tensor] = []
-        self.extend(parameters)
+    def get(self, name: str, default: Any = None) -> Any:
+        """A member, or `default` where there is none of this name."""
+        return vars(self)[name] if name in self else default
 
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        return ((str(i), p) for i, p in enumerate(self._list))
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """A member, which is `default` from now on where there was none of this name."""
+        if name not in self:
+            self[name] = default
+        return self[name]
 
-    def _is_parameter(self, name: str, value: Tensor) -> bool:
-        return True
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last member out, with its name. Raises KeyError where there is none."""
+        if not self._keys:
+            raise KeyError("popitem: the ParameterDict is empty.")
+        name = list(self._keys)[-1]
+        return name, self.pop(name)
 
-    def _exchange(self, path: str, value: Any) -> None:
-        self._list[int(path)] = value
+    def copy(self) -> ParameterDict:
+        """A ParameterDict with the same members."""
+        return ParameterDict(dict(self.items()))
 
-    def __len__(self) -> int:
-        return len(self._list)
+    def fromkeys(self, names: Iterable[str], default: Any = None) -> ParameterDict:
+        """A ParameterDict with a member of each name, all of them `default`."""
+        return ParameterDict([(name, default) for name in names])
 
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter(self._list)
+    def __or__(self, other: Any) -> ParameterDict:
+        if not isinstance(other, ParameterDict):
+            return NotImplemented
+        return ParameterDict(dict(self.items()) | dict(other.items()))
 
-    def __getitem__(self, index: int) -> Tensor:
-        return self._list[index]
-
-    def __setitem__(self, index: int, value: Any) -> None:
-        self._list[index] = _parameter(value)
-
-    def append(self, value: Any) -> ParameterList:
-        """Add a parameter at the end; returns the list."""
-        self._list.append(_parameter(value))
+    def __ior__(self, other: Any) -> ParameterDict:
+        if not isinstance(other, ParameterDict):
+            return NotImplemented
+        self.update(other)
         return self
 
-    def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end; returns the list."""
-        for value in values:
-            self.append(value)
-        return self
-
     def extra_repr(self) -> str:
-        return ", ".join(str(p.shape) for p in self._list)
+        return ", ".join(f"{name}: {_form(p)}" for name, p in self.items())
 
 
-def _parameter(value: Any) -> Tensor:
-    return value if isinstance(value, Tensor) and value.requires_grad else Parameter(value)
+def _parameter(value: Any) -> Any:
+    """A Parameter of a tensor, an array or a number; anything else as it is."""
+    if role_of(value) == "parameter":
+        return value
+    if isinstance(value, Tensor | backend.HostArray | float | complex) or type(value) in backend.MODULES:
+        return Parameter(value)
+    return value
+
+
+def _form(value: Any) -> str:
+    return str(value.shape) if isinstance(value, Tensor) else repr(value)
+
+
+def _called(value: Any) -> str:
+    return type(value).__name__ if not isinstance(value, type) else f"the class {value.__name__}"

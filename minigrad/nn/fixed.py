@@ -34,7 +34,10 @@ class _Fixed(Module):
             if key in self.each:
                 value = given["kernel_size"] if value is None else value  # of a stride
                 value = each(value, self.each[key], name, key, -sys.maxsize)
-            setattr(self, key, value)
+            if key == "_random_samples":  # PyTorch's one buffer among these settings
+                self.register_buffer(key, value)
+            else:
+                setattr(self, key, value)
 
     def forward(self, *inputs: Any, **more: Any) -> Any:
         return type(self).function(*inputs, **more, **{key: getattr(self, key) for key in self.settings})
@@ -65,7 +68,7 @@ _layer("ChannelShuffle", F.channel_shuffle, "The channels of groups dealt out in
 
 def _resizing(name: str, function: Callable[..., Any], mode: str, text: str) -> None:
     made = _layer(name, function, text, size=None, scale_factor=None)
-    made.extra_repr = lambda self: resized(self.size, self.scale_factor, mode)  # type: ignore[method-assign, attr-defined]
+    made.extra_repr = lambda self: resized(self.size, self.scale_factor, mode)  # type: ignore[method-assign]
 
 
 _resizing("UpsamplingNearest2d", F.upsample_nearest, "nearest", "Images resized by the nearest pixel.")
@@ -113,7 +116,7 @@ for _axes in (2, 3):
         output_ratio=None,
         return_indices=False,
         _random_samples=None,
-    )._buffers = ("_random_samples",)
+    )
 
 
 def _padded(axes: int, mode: str) -> Callable[..., Any]:

@@ -10,46 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import backend, functions
 from ..engine.modes import no_grad
 from ..errors import ShapeError
-from ..tensor import Tensor, as_tensor, make_leaf
+from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
-from .functional.common import as_shape, each
+from .functional.common import as_shape, channels_hint, each
 from .functional.convolutions import convolution, transposed_convolution, zeros_around
 from .module import Module
+from .parameter import Parameter
 
 
 def parameter(*shape: int, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of zeros that a layer trains."""
-    return functions.zeros(*shape, dtype=dtype, device=device, requires_grad=True)
-
-
-class _Parameters(type):
-    """What makes `Parameter(data)` a tensor, and `isinstance(tensor, Parameter)` a question about it."""
-
-    def __call__(cls, data: Any, requires_grad: bool = True) -> Tensor:
-        made = Tensor(data)
-        if requires_grad:
-            make_leaf(made)
-        return made
-
-    def __instancecheck__(cls, thing: Any) -> bool:
-        return isinstance(thing, Tensor) and thing.requires_grad and thing.is_leaf
-
-
-if TYPE_CHECKING:  # type checkers do not look at a metaclass's __call__
-    Parameter = Tensor
-else:
-
-    class Parameter(metaclass=_Parameters):
-        """`Parameter(data, requires_grad=True)`: data as a leaf tensor that requires grad (a copy, without history).
-
-        There is no such class of tensors: `isinstance(p, Parameter)` holds for each leaf that requires grad, whoever made it.
-        """
+    return Parameter(functions.zeros(*shape, dtype=dtype, device=device))
 
 
 # What `extra_repr` shows has PyTorch's form, also where that is uneven: words with or without quotes, numbers alone or as tuples.
@@ -94,7 +71,7 @@ class Linear(Module):
             raise ValueError(f'Linear: init must be "kaiming" or "xavier", got {init!r}.')
         self.in_dim, self.out_dim, self._init = inputs, outputs, init
         self.weight = parameter(outputs, inputs, dtype=dtype, device=device)
-        self.bias = parameter(outputs, dtype=dtype, device=device) if bias else None
+        self.register_parameter("bias", parameter(outputs, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     in_features = property(lambda self: self.in_dim)
@@ -131,7 +108,7 @@ class Bilinear(Module):
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None
     ) -> None:
         self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
-        self.bias = parameter(out_features, dtype=dtype, device=device) if bias else None
+        self.register_parameter("bias", parameter(out_features, dtype=dtype, device=device) if bias else None)
         _reset(self.weight, self.bias, in1_features)
 
     def forward(self, input1: Any, input2: Any) -> Tensor:
@@ -172,10 +149,7 @@ class _Table(Module):
             if self.padding_idx is not None:
                 init.zeros_(self.weight.detach()[self.padding_idx])
             return
-        self.weight = as_tensor(rows).detach()
-        make_leaf(self.weight)
-        if freeze:
-            self.freeze(self.weight)
+        self.weight = Parameter(as_tensor(rows), requires_grad=not freeze)
 
     @classmethod
     def _sizes(cls, embeddings: Any) -> tuple[int, int]:
@@ -349,7 +323,7 @@ class _Conv(Module):
             self.padding = each(padding, self.axes, name, "padding")
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
-        self.bias = parameter(out_channels, dtype=dtype, device=device) if bias else None
+        self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -661,8 +635,8 @@ class _BatchNorm(Module):
     ) -> None:
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight = init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None
-        self.bias = parameter(num_features, dtype=dtype, device=device) if affine and bias else None
+        self.register_parameter("weight", init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", parameter(num_features, dtype=dtype, device=device) if affine and bias else None)
         self.register_buffer("running_mean", functions.zeros(num_features, dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("running_var", functions.ones(num_features, dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", functions.zeros(dtype=backend.int64) if track_running_stats else None)
@@ -676,7 +650,7 @@ class _BatchNorm(Module):
         if x.ndim not in self.dims or x.shape[1] != self.num_features:
             raise ShapeError(
                 f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions "
-                f"with {self.num_features} channels, got shape {x.shape}."
+                f"with {self.num_features} channels, got shape {x.shape}.{channels_hint(x.shape, self.num_features, max(self.dims) - 2)}"
             )
         momentum = self.momentum
         if training and self.num_batches_tracked is not None:
@@ -768,7 +742,9 @@ class RMSNorm(Module):
     ) -> None:
         self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
-        self.weight = init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+        self.register_parameter(
+            "weight", init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+        )
 
     def forward(self, x: Any) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -794,8 +770,12 @@ class LayerNorm(Module):
     ) -> None:
         self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
-        self.weight = init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
-        self.bias = parameter(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine and bias else None
+        self.register_parameter(
+            "weight", init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+        )
+        self.register_parameter(
+            "bias", parameter(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine and bias else None
+        )
 
     def forward(self, x: Any) -> Tensor:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -822,10 +802,14 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ValueError(f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}.")
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = init.ones_(parameter(num_channels, dtype=dtype, device=device)) if affine else None
-        self.bias = parameter(num_channels, dtype=dtype, device=device) if affine and bias else None
+        self.register_parameter("weight", init.ones_(parameter(num_channels, dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", parameter(num_channels, dtype=dtype, device=device) if affine and bias else None)
 
     def forward(self, x: Any) -> Tensor:
+        x = as_tensor(x)
+        if x.ndim > 1 and x.shape[1] != self.num_channels:
+            hint = channels_hint(x.shape, self.num_channels, x.ndim - 2)
+            raise ShapeError(f"GroupNorm: expected {self.num_channels} channels (the second axis), got shape {x.shape}.{hint}")
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor import Tensor, as_tensor
 from . import functional as F
 from .functional.reduction import check_real
 from .module import Module
@@ -32,8 +32,8 @@ class _Loss(Module):
         if given["reduction"] not in ("mean", "sum", "none", "batchmean"):
             raise ValueError(f'{type(self).__name__}: reduction must be "mean", "sum" or "none", got {given["reduction"]!r}.')
         for name, value in given.items():
-            if isinstance(value, Tensor):
-                self.register_buffer(name, value)
+            if name in ("weight", "pos_weight") or isinstance(value, Tensor):
+                self.register_buffer(name, None if value is None else as_tensor(value))
             else:
                 setattr(self, name, value)
 

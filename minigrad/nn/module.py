@@ -1,24 +1,25 @@
 """`Module`: a function with parameters, built from tensors and other modules. `Layer` (SINGA) is the same class.
 
-There is no registration: whatever tensor that requires grad, module, or list, tuple or dict of these is an attribute belongs to the
-module. The order is that in which the attributes were set. Non-trainable state (running statistics) is declared with `register_buffer`, or
-by `Buffer`. What is only noted by name: which attributes are buffers, and which hold a parameter even while it is frozen.
+As in PyTorch, an attribute belongs to the module if it is a `Parameter`, a `Buffer` or another Module, or
+was put in by one of the `register_…` methods. Plain tensors, lists and dicts are ordinary attributes. Two
+things are kinder than in PyTorch: a subclass need not call `super().__init__()`, and a plain function may
+be a member of a `Sequential`. The values are ordinary attributes; `_kinds` holds what each name is
+registered as, in order of registration, and keeps a name whose value is None.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
 from ..errors import did_you_mean
-from ..nodes import HookHandle, Leaf
+from ..nodes import HookHandle, Leaf, OpNode
 from ..observe import belonging, observers
-from ..tensor import Tensor
+from ..tensor import Tensor, role_of, wrap
 from . import hooks as hooks_around
 from . import state as states
-from .buffer import mark_of
 from .hooks import CallHooks, ForwardHook
 from .state import IncompatibleKeys, StateError, StateHooks
 
@@ -31,11 +32,16 @@ class Module:
     """Base class of layers and models: define `__init__` (parameters as attributes) and `forward`."""
 
     training: bool = True
-    _buffers: tuple[str, ...] = ()
-    _transient: frozenset[str] = frozenset()
-    _learned: frozenset[str] = frozenset()  # what stays a parameter when it is frozen
+    _kinds: dict[str, str]  # "parameter", "buffer" or "module", by name
+    _transient: frozenset[str] = frozenset()  # buffers that are not part of the state
     _call_hooks: CallHooks | None = None
     _state_hooks: StateHooks | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A module that can take attributes, whether or not its `__init__` calls `super().__init__()`."""
+        made = object.__new__(cls)
+        made.__dict__["_kinds"] = {}
+        return made
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; to be defined by each subclass."""
@@ -53,18 +59,28 @@ class Module:
 
     # ------------------------------------------------------------------------------------------------- what belongs to it
 
-    def _members(self) -> Iterator[tuple[str, Any]]:
-        """Tensors and modules among the attributes, with the path that leads to them."""
-        for name, value in vars(self).items():
-            yield from _unfolded(name, value)
+    def _registered(self, *kinds: str) -> Iterator[tuple[str, Any]]:
+        """Names and values of what is registered as one of these kinds and is not None."""
+        values = vars(self)
+        for name, kind in list(self._kinds.items()):
+            if kind in kinds and values[name] is not None:
+                yield name, values[name]
+
+    def _modules_inside(self) -> list[tuple[str, Module]]:
+        """The modules directly inside, a shared one under each of its names."""
+        return [(n, m) for n, m in self._registered("module") if isinstance(m, Module)]
+
+    _parameters = property(lambda self: _Registered(self, "parameter"), doc="The parameters by name, as a dict.")
+    _buffers = property(lambda self: _Registered(self, "buffer"), doc="The buffers by name, as a dict.")
+    _modules = property(lambda self: _Registered(self, "module"), doc="The modules inside by name, as a dict.")
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly inside this one, each once, with their names."""
         seen: set[int] = set()
-        for name, value in self._members():
-            if isinstance(value, Module) and id(value) not in seen:
-                seen.add(id(value))
-                yield name, value
+        for name, module in self._modules_inside():
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
 
     def children(self) -> Iterator[Module]:
         """The modules directly inside this one."""
@@ -83,7 +99,7 @@ class Module:
                 continue
             seen.add(module)
             yield name, module
-            inside = [(f"{name}.{n}" if name else n, m) for n, m in module._members() if isinstance(m, Module)]
+            inside = [(f"{name}.{n}" if name else n, m) for n, m in module._modules_inside()]
             stack.extend((n, m, () if remove_duplicate else (*above, module)) for n, m in reversed(inside))
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
@@ -91,22 +107,22 @@ class Module:
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _named(
-        self, wanted: Callable[[Module, str, Tensor], bool], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        self, kinds: tuple[str, ...], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()
         for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name, value in module._members():
-                if isinstance(value, Tensor) and id(value) not in seen and wanted(module, name, value):
+            for name, value in module._registered(*kinds):
+                if id(value) not in seen:
                     if remove_duplicate:
                         seen.add(id(value))
                     yield (f"{path}.{name}" if path else name), value
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Every parameter with its dotted name: leaf tensors that require grad (or did until they were frozen).
+        """Every parameter with its dotted name, frozen ones included.
 
         recurse=False: those of this very module. remove_duplicate=False: shared ones under each of their names.
         """
-        return self._named(lambda module, name, value: module._is_parameter(name, value), prefix, recurse, remove_duplicate)
+        return self._named(("parameter",), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
         """Every parameter once."""
@@ -118,7 +134,7 @@ class Module:
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """Every buffer, with its dotted name."""
-        return self._named(lambda module, name, value: name in module._buffers, prefix, recurse, remove_duplicate)
+        return self._named(("buffer",), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Every buffer."""
@@ -131,91 +147,114 @@ class Module:
 
         Raises TypeError for a name that is no string and a value that is no tensor, KeyError for a name that is taken, empty or dotted.
         """
-        self._check_name("register_buffer", name, name in self._buffers)
+        self._check_name("register_buffer", name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"register_buffer: {name!r} is a tensor or None, got {type(tensor).__name__}.")
-        self._note_buffer(name, persistent)
-        object.__setattr__(self, name, tensor)
+        self._register(name, "buffer", tensor, persistent)
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        """Keep a parameter, a leaf tensor that requires grad, under a name. The same as setting the attribute, but checked.
+        """Keep a parameter under a name, as setting the attribute does.
 
         Raises TypeError and KeyError as `register_buffer`, ValueError for the result of an operation.
         """
-        taken = vars(self).get(name) if isinstance(name, str) else None
-        self._check_name("register_parameter", name, isinstance(taken, Tensor) and self._is_parameter(name, taken))
-        if param is not None:
-            if not isinstance(param, Tensor) or param.node is None:
-                got = "a tensor that does not require grad" if isinstance(param, Tensor) else type(param).__name__
-                raise TypeError(f"register_parameter: {name!r} is a Parameter or None, got {got}.")
-            if not isinstance(param.node, Leaf):
-                raise ValueError(
-                    f"register_parameter: {name!r} is the result of an operation; a parameter is a leaf. Compute it in forward, from one."
-                )
-        setattr(self, name, param)
+        self._check_name("register_parameter", name, "parameter")
+        if param is not None and role_of(param) != "parameter":
+            got = "a plain tensor: write nn.Parameter(tensor)" if isinstance(param, Tensor) else type(param).__name__
+            raise TypeError(f"register_parameter: {name!r} is a Parameter or None, got {got}.")
+        if param is not None and isinstance(param.node, OpNode):
+            raise ValueError(
+                f"register_parameter: {name!r} is the result of an operation; a parameter is a leaf. Compute it in forward, from one."
+            )
+        self._register(name, "parameter", param)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Put a module into this one under a name. The same as setting the attribute, but checked; raises as `register_buffer`."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"add_module: {name!r} is a Module or None, got {type(module).__name__}.")
-        self._check_name("add_module", name, isinstance(name, str) and any(n == name for n, _ in self.named_children()))
-        self._exchange(name, module)
+        self._check_name("add_module", name, "module")
+        self._register(name, "module", module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Another name of `add_module`."""
         self.add_module(name, module)
 
-    def _check_name(self, method: str, name: Any, known: bool) -> None:
+    def _check_name(self, method: str, name: Any, kind: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{method}: the name is a string, got {type(name).__name__}.")
         if not name or "." in name:
             raise KeyError(f"{method}: a name is not empty and has no dot, got {name!r}.")
-        taken = vars(self)[name] is not None if name in vars(self) else hasattr(type(self), name)
-        if taken and not known:
+        if self._kinds.get(name) != kind and (name in vars(self) or hasattr(type(self), name)):
             raise KeyError(f"{method}: {type(self).__name__} has an attribute {name!r} already. Choose another name, or delete it first.")
 
-    def _note_buffer(self, name: str, persistent: bool) -> None:
-        self._buffers = self._buffers if name in self._buffers else (*self._buffers, name)
-        self._transient = self._transient - {name} if persistent else self._transient | {name}
-
-    def _exchange(self, path: str, value: Any) -> None:
-        """Put another value where `_members` found one: as an attribute, or inside lists, tuples and dicts."""
-        first, _, rest = path.partition(".")
-        setattr(self, first, _with_item(vars(self).get(first), rest, value))
+    def _register(self, name: str, kind: str, value: Any, persistent: bool = True) -> None:
+        """Note what a name is, last of all if it was something else before, and set the attribute."""
+        if self._kinds.get(name) != kind:
+            self._kinds.pop(name, None)
+            self._kinds[name] = kind
+        transient = kind == "buffer" and not persistent
+        if transient is not (name in self._transient):
+            self._transient = self._transient ^ {name}
+        object.__setattr__(self, name, value)
 
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None:
-            """A leaf that requires grad is a parameter from now on, a tensor that `Buffer` made a buffer; a buffer stays a tensor."""
-            if type(value) is Tensor:
-                persistent = mark_of(value)
-                if persistent is not None:
-                    self._note_buffer(name, persistent)
-                elif (type(value.node) is Leaf) is not (name in self._learned):
-                    self._learned = self._learned ^ {name}
-            elif value is not None and name in self._buffers:
-                raise TypeError(f"{type(self).__name__}.{name} is a buffer: it is a Tensor or None, got {type(value).__name__}.")
-            object.__setattr__(self, name, value)
+            """Register a Parameter, a Buffer or a Module; refuse what cannot stand where one of these is registered.
+
+            Raises TypeError there, and KeyError for a Parameter or Buffer under the name of a method.
+            """
+            kind = self._kinds.get(name)
+            role = role_of(value) if type(value) is Tensor else "module" if isinstance(value, Module) else None
+            if role is None:
+                if kind is not None and value is not None and not (kind == "buffer" and isinstance(value, Tensor)):
+                    raise self._refusal(name, kind, value)
+                object.__setattr__(self, name, value)
+            elif role == "parameter":
+                if kind != "parameter" and name not in vars(self):
+                    self._check_name("Parameter", name, "parameter")
+                self._register(name, "parameter", value)
+            elif role == "module":
+                if kind == "parameter":
+                    raise self._refusal(name, kind, value)
+                self._register(name, "module", value)
+            else:
+                if kind in ("parameter", "module"):
+                    raise self._refusal(name, kind, value)
+                self._check_name("Buffer", name, "buffer")
+                self._register(name, "buffer", value, role == "buffer")
+
+    def _refusal(self, name: str, kind: str, value: Any) -> TypeError:
+        wanted, cure = _WANTED[kind]
+        got = "a plain tensor" if isinstance(value, Tensor) and role_of(value) is None else f"a {type(value).__name__}"
+        return TypeError(
+            f"{type(self).__name__}.{name} is a {kind}: it must be {wanted} or None, got {got}. "
+            + cure.format(name=name)
+            + f" To make it something else, `del module.{name}` first."
+        )
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        if name in self._buffers:
-            self._buffers = tuple(n for n in self._buffers if n != name)
-            self._transient = self._transient - {name}
+        self._kinds.pop(name, None)
+        self._transient = self._transient - {name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What `copy` and `pickle` call; a copy has registrations of its own."""
+        vars(self).update(state)
+        vars(self)["_kinds"] = dict(state["_kinds"])
 
     # ------------------------------------------------------------------------------------------------ what has a certain name
 
     def get_submodule(self, target: str) -> Module:
         """The module of a dotted name, as `named_modules` gives it; this one for "". Raises AttributeError where there is none."""
-        if not target:
-            return self
-        for name, value in self._members():
-            if isinstance(value, Module) and (target == name or target.startswith(f"{name}.")):
-                return value.get_submodule(target[len(name) + 1 :])
-        first = target.partition(".")[0]
-        if hasattr(self, first):
-            raise AttributeError(f"{type(self).__name__}: `{target}` is not an nn.Module, nor does one of its parts lead to one.")
-        raise AttributeError(f"{type(self).__name__} has no attribute `{first}`.{self._hint(first)}")
+        module = self
+        for name in target.split(".") if target else []:
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`.{module._hint(name)}")
+            found = getattr(module, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"{type(module).__name__}: `{name}` is not an nn.Module.")
+            module = found
+        return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put a module in the place of a dotted name, where another may be (strict: must be). Raises ValueError, AttributeError."""
@@ -223,42 +262,34 @@ class Module:
             raise ValueError("set_submodule: name the place; the module itself cannot be replaced from inside.")
         if not isinstance(module, Module):
             raise ValueError(f"set_submodule: {target!r} is a Module, got {type(module).__name__}.")
-        for place, owner in self.named_modules():
-            for name, _ in list(owner.named_children()):
-                if (f"{place}.{name}" if place else name) == target:
-                    owner._exchange(name, module)
-                    return
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
         if hasattr(owner, name):
-            raise AttributeError(f"{type(owner).__name__}: `{name}` is not an nn.Module.")
-        if strict:
+            if not isinstance(getattr(owner, name), Module):
+                raise AttributeError(f"{type(owner).__name__}: `{name}` is not an nn.Module.")
+        elif strict:
             raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`; with strict=True there must be a module to replace.")
-        owner._exchange(name, module)
+        setattr(owner, name, module)
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of a dotted name. Raises AttributeError where there is none."""
-        return self._tensor_of(target, "an nn.Parameter", lambda owner, name, value: owner._is_parameter(name, value))
+        return self._tensor_of(target, "parameter", "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name. Raises AttributeError where there is none."""
-        return self._tensor_of(target, "a buffer", lambda owner, name, value: name in owner._buffers)
+        """The buffer of a dotted name, or None where it is registered without one. Raises AttributeError where there is none."""
+        return self._tensor_of(target, "buffer", "a buffer")
 
-    def _tensor_of(self, target: str, what: str, wanted: Callable[[Module, str, Tensor], bool]) -> Tensor:
-        for name, value in self._members():
-            if isinstance(value, Tensor) and name == target:
-                if wanted(self, name, value):
-                    return value
-                raise AttributeError(f"{type(self).__name__}: `{target}` is not {what}.")
-            if isinstance(value, Module) and target.startswith(f"{name}."):
-                return value._tensor_of(target[len(name) + 1 :], what, wanted)
-        first = target.partition(".")[0]
-        if first and hasattr(self, first):
-            raise AttributeError(f"{type(self).__name__}: `{target}` is not {what}.")
-        raise AttributeError(f"{type(self).__name__} has no attribute `{first}`.{self._hint(first)}")
+    def _tensor_of(self, target: str, kind: str, what: str) -> Tensor:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not name or not hasattr(owner, name):
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`.{owner._hint(name)}")
+        if owner._kinds.get(name) != kind or (kind == "parameter" and getattr(owner, name) is None):
+            raise AttributeError(f"{type(owner).__name__}: `{name}` is not {what}.")
+        return getattr(owner, name)  # type: ignore[no-any-return]
 
     def _hint(self, name: str) -> str:
-        return did_you_mean(name, [*vars(self), *dir(type(self))], {})
+        return did_you_mean(name, [*vars(self), *dir(type(self))])
 
     # ----------------------------------------------------------------------------------------------------------- switches
 
@@ -276,24 +307,13 @@ class Module:
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Freeze or thaw all parameters; frozen ones stay parameters. Returns the module."""
-        found = [
-            (module, value)
-            for module in self.modules()
-            for name, value in module._members()
-            if isinstance(value, Tensor) and module._is_parameter(name, value)
-        ]
-        for module, value in found:  # of which one may be shared by several modules
-            module.freeze(value, not requires_grad)
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
         return self
 
     def freeze(self, parameter: Tensor, frozen: bool = True) -> None:
-        """Freeze (or thaw) one parameter that is an attribute of this very module; it stays a parameter."""
+        """Freeze (or thaw) one parameter; it stays a parameter."""
         parameter.requires_grad_(not frozen)
-        names = {name for name, value in self._members() if value is parameter}
-        self._learned = self._learned | names
-
-    def _is_parameter(self, name: str, value: Tensor) -> bool:
-        return name not in self._buffers and (isinstance(value.node, Leaf) or (value.node is None and name in self._learned))
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients (or fill them with zeros)."""
@@ -307,7 +327,9 @@ class Module:
     def to(self: M, *args: Any, dtype: Any = None, device: Any = None) -> M:
         """Convert or move all parameters and buffers, in place (floating ones only change dtype); returns the module."""
         for a in args:
-            if isinstance(a, backend.Device) or (isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))):
+            if isinstance(a, Tensor):
+                dtype, device = a.dtype, a.device
+            elif isinstance(a, backend.Device) or (isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))):
                 device = a
             else:
                 dtype = a
@@ -315,15 +337,12 @@ class Module:
         if wanted is not None and not backend.is_differentiable(wanted):
             raise TypeError(f"{type(self).__name__}.to: parameters are floating or complex numbers, which {wanted} is not.")
         for tensor in [*self.parameters(), *self.buffers()]:
-            array = tensor.array
-            if wanted is not None and backend.is_differentiable(tensor.dtype):
-                array = backend.owned_array(array.astype(wanted))  # also of one number: it may be shared already
-            if device is not None:
-                array = backend.to_device(array, str(device))
-            tensor.array = array
+            gradient = tensor._grad
+            tensor.array = _converted(tensor.array, wanted, device)
             if isinstance(tensor.node, Leaf):
-                tensor.node.array, tensor.node.dtype = array, array.dtype
-            tensor._grad = None
+                tensor.node.array, tensor.node.dtype = tensor.array, tensor.array.dtype
+            if gradient is not None:
+                tensor._grad = wrap(_converted(gradient.array, wanted, device))
         return self
 
     def float(self: M) -> M:
@@ -421,6 +440,14 @@ class Module:
         """
         return states.load(self, state_dict, strict, assign)
 
+    def get_extra_state(self) -> Any:
+        """What else belongs to the state, under the key "_extra_state"; a subclass that has some defines this and `set_extra_state`."""
+        raise RuntimeError(f"{type(self).__name__} does not define get_extra_state().")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what `get_extra_state` returned."""
+        raise RuntimeError(f"{type(self).__name__} does not define set_extra_state().")
+
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` reads this module."""
         return states.added(self, "before_saving", hook)
@@ -459,7 +486,11 @@ class Module:
         """Read a state that `save` wrote. Files with pickled objects are refused."""
         self.load_state_dict(backend.load_arrays(path), strict)
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:  # what a `register_…` method put in
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:
 
         def __getattr__(self, name: str) -> Any:
             """Names that are nowhere else."""
@@ -473,7 +504,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        children = list(self.named_children())
+        children = [(name, vars(self)[name]) for name, kind in self._kinds.items() if kind == "module"]
         inside = self.extra_repr()
         name = type(self).__name__
         if not children:
@@ -485,29 +516,47 @@ class Module:
 Layer = Module
 
 
-def _unfolded(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Tensor | Module):
-        yield name, value
-    elif isinstance(value, list | tuple):
-        for i, item in enumerate(value):
-            yield from _unfolded(f"{name}.{i}", item)
-    elif isinstance(value, dict) and not name.startswith("_"):
-        for key, item in value.items():
-            yield from _unfolded(f"{name}.{key}", item)
+def _converted(array: backend.Array, dtype: Any, device: Any) -> backend.Array:
+    """The array in a dtype, if it is of numbers that have derivatives, and on a device."""
+    if dtype is not None and backend.is_differentiable(array.dtype):
+        array = backend.owned_array(array.astype(dtype))  # also of one number: it may be shared already
+    return array if device is None else backend.to_device(array, str(device))
 
 
-def _with_item(container: Any, path: str, value: Any) -> Any:
-    """The container with another value at a path of `_unfolded`; lists and dicts are changed in place."""
-    if not path:
-        return value
-    if isinstance(container, dict):
-        key = next(k for k in container if path == f"{k}" or path.startswith(f"{k}."))
-        container[key] = _with_item(container[key], path[len(f"{key}") + 1 :], value)
-        return container
-    first, _, rest = path.partition(".")
-    if isinstance(container, tuple):
-        items = list(container)
-        items[int(first)] = _with_item(items[int(first)], rest, value)
-        return type(container)(items) if type(container) is tuple else type(container)(*items)
-    container[int(first)] = _with_item(container[int(first)], rest, value)
-    return container
+_WANTED = {
+    "parameter": (
+        "an nn.Parameter",
+        "Write nn.Parameter(tensor), or change the values in place: with no_grad(): module.{name}.copy_(tensor).",
+    ),
+    "buffer": ("a Tensor", "Write mg.tensor(…)."),
+    "module": ("an nn.Module", "Write an nn.Module that computes it."),
+}
+"""What may stand where something is registered, and what to do about anything else."""
+
+
+class _Registered(MutableMapping[str, Any]):
+    """What a module has registered as one kind, by name, None included. Changes reach the module."""
+
+    def __init__(self, module: Module, kind: str) -> None:
+        self.module, self.kind = module, kind
+
+    def __getitem__(self, name: str) -> Any:
+        if self.module._kinds.get(name) != self.kind:
+            raise KeyError(name)
+        return vars(self.module)[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.module._register(name, self.kind, value, name not in self.module._transient)
+
+    def __delitem__(self, name: str) -> None:
+        self[name]
+        delattr(self.module, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, kind in self.module._kinds.items() if kind == self.kind])
+
+    def __len__(self) -> int:
+        return sum(kind == self.kind for kind in self.module._kinds.values())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from numbers import Integral
 from typing import Any
 
@@ -132,8 +133,10 @@ class _Recurrent(Module):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
         """input (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size): the outputs of all steps, and the last state
-        of each layer and direction.
+        of each layer and direction. A `nn.utils.rnn.PackedSequence` of sequences of several lengths gives outputs packed likewise.
         """
+        if isinstance(input, tuple) and hasattr(input, "batch_sizes"):
+            return self._packed(input, hx)
         x = as_tensor(input)
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(
@@ -150,26 +153,74 @@ class _Recurrent(Module):
             x = x.unsqueeze(1)
         elif self.batch_first:
             x = x.transpose(0, 1)
-        states = self._initial(x, hx, single)
-        last: list[State] = []
-        for layer in range(self.num_layers):
-            results = []
-            for number, end in enumerate(self._ends(layer)):
-                outputs, final = self._run(x, tuple(s[len(last)] for s in states), end, backwards=number == 1)
-                results.append(outputs)
-                last.append(final)
-            x = results[0] if len(results) == 1 else cat(results, 2)
-            if self.dropout and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, self.training)
-        finals = [stack([state[k] for state in last]) for k in range(self.states)]
+        x, finals = self._layers(x, self._initial(x, x.shape[1], hx, single), self._run)
         if single:
             x, finals = x.squeeze(1), [f.squeeze(1) for f in finals]
         elif self.batch_first:
             x = x.transpose(0, 1)
         return x, finals[0] if self.states == 1 else tuple(finals)
 
-    def _initial(self, x: Tensor, hx: Any, single: bool) -> list[Tensor]:
-        lead = (self.num_layers * (1 + self.bidirectional), x.shape[1])
+    def _layers(self, x: Tensor, states: list[Tensor], run: Callable[..., tuple[Tensor, State]]) -> tuple[Tensor, list[Tensor]]:
+        """The outputs of the last layer, and the last states of all; `run` computes one layer in one direction."""
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            results = []
+            for number, end in enumerate(self._ends(layer)):
+                outputs, final = run(x, tuple(s[len(last)] for s in states), end, backwards=number == 1)
+                results.append(outputs)
+                last.append(final)
+            x = results[0] if len(results) == 1 else cat(results, -1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, [stack([state[k] for state in last]) for k in range(self.states)]
+
+    def _packed(self, packed: Any, hx: Any) -> tuple[Any, Any]:
+        """`forward` of a PackedSequence.
+
+        Steps at which equally many sequences go on are one block, and each block is an ordinary batch. Forward, the sequences that end
+        with a block leave with their states; backward, those that begin with it join with their initial ones.
+        """
+        x, sizes = packed.data, packed.batch_sizes.tolist()
+        if x.ndim != 2 or x.shape[1] != self.input_size:
+            raise ShapeError(f"{type(self).__name__}: packed data must be (elements, {self.input_size}), got shape {x.shape}.")
+        _check_dtypes([x], getattr(self, "weight_ih_l0").dtype, type(self).__name__)  # noqa: B009
+        states = self._initial(x, sizes[0], hx, False)
+        if hx is not None and packed.sorted_indices is not None:
+            states = [s[:, packed.sorted_indices] for s in states]
+        blocks: list[tuple[int, int, int]] = []  # first row, number of steps, number of sequences
+        row = 0
+        for number, group in groupby(sizes):
+            steps = len(list(group))
+            blocks.append((row, steps, number))
+            row += steps * number
+
+        def run(x: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
+            outputs: list[Tensor] = []
+            finals: list[State] = []  # of the sequences that have ended, shortest first
+            first = state
+            for row, steps, number in reversed(blocks) if backwards else blocks:
+                if backwards:
+                    now = state if outputs else tuple(s[:0] for s in first)
+                    state = tuple(cat([a, b[a.shape[0] : number]]) for a, b in zip(now, first, strict=True))
+                elif number < state[0].shape[0]:
+                    finals.append(tuple(s[number:] for s in state))
+                    state = tuple(s[:number] for s in state)
+                block = x[row : row + steps * number].reshape(steps, number, x.shape[1])
+                out, state = self._run(block, state, end, backwards)
+                outputs.append(out.reshape(steps * number, out.shape[-1]))
+            if backwards:
+                outputs.reverse()
+            ended = [state, *reversed(finals)]
+            return cat(outputs), tuple(cat([part[k] for part in ended]) for k in range(self.states))
+
+        outputs, finals = self._layers(x, states, run)
+        if packed.unsorted_indices is not None:
+            finals = [f[:, packed.unsorted_indices] for f in finals]
+        return type(packed)(outputs, *packed[1:]), finals[0] if self.states == 1 else tuple(finals)
+
+    def _initial(self, x: Tensor, count: int, hx: Any, single: bool) -> list[Tensor]:
+        """The states of all layers before the first step, for `count` sequences."""
+        lead = (self.num_layers * (1 + self.bidirectional), count)
         shapes = [(*lead, self.out_size), (*lead, self.hidden_size)][: self.states]
         if hx is None:
             return [functions.zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes]
@@ -274,8 +325,8 @@ class _Cell(Module):
         rows = self.gates * hidden_size
         self.weight_ih = init.uniform_(parameter(rows, input_size, dtype=dtype, device=device), -bound, bound)
         self.weight_hh = init.uniform_(parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound)
-        self.bias_ih = init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None
-        self.bias_hh = init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None
+        self.register_parameter("bias_ih", init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None)
+        self.register_parameter("bias_hh", init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""

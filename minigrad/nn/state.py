@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend
 from ..nodes import HookHandle, Leaf
-from ..tensor import Tensor, alias, as_tensor, make_leaf, overwrite_payload
+from ..tensor import Tensor, alias, as_tensor, make_leaf, overwrite_payload, role_of, set_role
 
 if TYPE_CHECKING:
     from .module import Module
@@ -63,21 +63,27 @@ def _hooks(module: Module, kind: str) -> list[StateHook]:
     return [] if module._state_hooks is None else list(getattr(module._state_hooks, kind).values())
 
 
+EXTRA = "_extra_state"
+"""The key of what `get_extra_state` returns."""
+
+
 def own_tensors(module: Module) -> dict[str, Tensor]:
-    """The tensors of the module itself that are part of its state: parameters first, then the others."""
-    found = {n: v for n, v in module._members() if isinstance(v, Tensor) and n not in module._transient}
-    return {n: found[n] for n in sorted(found, key=lambda n: not module._is_parameter(n, found[n]))}
+    """The tensors of the module itself that are part of its state: parameters first, then buffers."""
+    found = dict(module._registered("parameter"))
+    found |= {n: v for n, v in module._registered("buffer") if n not in module._transient}
+    return found
 
 
 def _inside(module: Module, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
     """The modules directly inside, shared ones under each of their names; those that it is itself inside of are left out."""
-    return ((n, m) for n, m in module._members() if isinstance(m, _module_class()) and not any(m is a for a in above))
+    return ((n, m) for n, m in module._modules_inside() if not any(m is a for a in above))
 
 
-def _module_class() -> type[Module]:
+def _defines(module: Module, method: str) -> bool:
+    """Whether a subclass defines one of the methods that Module only names."""
     from .module import Module
 
-    return Module
+    return getattr(type(module), method) is not getattr(Module, method)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- saving
@@ -89,6 +95,8 @@ def save(module: Module, state: Any, prefix: str, keep_vars: bool, above: tuple[
         hook.function(module, prefix, keep_vars)
     for name, tensor in own_tensors(module).items():
         state[prefix + name] = tensor if keep_vars else tensor.detach()
+    if _defines(module, "get_extra_state"):
+        state[prefix + EXTRA] = module.get_extra_state()
     above = (*above, module)
     for name, child in _inside(module, above):
         save(child, state, f"{prefix}{name}.", keep_vars, above)
@@ -115,6 +123,7 @@ class _Loading:
         self.assign = assign
         self.keys = IncompatibleKeys([], [])
         self.problems: list[str] = []
+        self.extra: list[tuple[Module, Any]] = []
         self.plan: list[tuple[Module, str, Tensor, Tensor]] = []  # owner, name, its tensor, the state's
         self.after: list[tuple[Module, StateHook]] = []
 
@@ -131,7 +140,13 @@ class _Loading:
                 self._fitted(module, name, key, tensor, state[key])
             else:
                 missing.append(key)
-        left = {key: None for key in state if key.startswith(prefix) and key[len(prefix) :] not in own}
+        if _defines(module, "set_extra_state"):
+            if prefix + EXTRA in state:
+                self.extra.append((module, state[prefix + EXTRA]))
+            else:
+                missing.append(prefix + EXTRA)
+        known = {prefix + name for name in own} | {prefix + EXTRA for _ in range(_defines(module, "set_extra_state"))}
+        left = {key: None for key in state if key.startswith(prefix) and key not in known}
         above = (*above, module)
         inside = [(f"{prefix}{name}.", child) for name, child in _inside(module, above)]
         for start, _ in inside:
@@ -160,22 +175,25 @@ class _Loading:
         """Put the values into their places."""
         for owner, name, tensor, value in self.plan:
             if self.assign:
-                learned = owner._is_parameter(name, tensor)
-                owner._exchange(name, new := _in_its_place(tensor, value))
-                if learned:
-                    owner.freeze(new, not tensor.requires_grad)
+                kind = owner._kinds[name]
+                owner._register(name, kind, _in_its_place(tensor, value, kind))
             else:
                 overwrite_payload(tensor, value.array)
+        for owner, state in self.extra:
+            owner.set_extra_state(state)
 
 
-def _in_its_place(tensor: Tensor, value: Tensor) -> Tensor:
+def _in_its_place(tensor: Tensor, value: Tensor, kind: str) -> Tensor:
     """The state's own tensor where it can stand for `tensor`, else one on the same memory that can."""
     wanted = tensor.requires_grad
-    if value.requires_grad is wanted and (not wanted or isinstance(value.node, Leaf)):
+    fits = value.requires_grad is wanted and (not wanted or isinstance(value.node, Leaf))
+    if fits and (kind == "buffer" or role_of(value) == "parameter"):
         return value
     made = alias(value)
     if wanted:
         make_leaf(made)
+    if kind == "parameter":
+        set_role(made, "parameter")
     return made
 
 
@@ -202,7 +220,7 @@ def load(module: Module, state: Any, strict: bool, assign: bool) -> Incompatible
     except BaseException:
         for owner, name, tensor, array in before:
             if assign:
-                owner._exchange(name, tensor)
+                owner._register(name, owner._kinds[name], tensor)
             overwrite_payload(tensor, array)
         raise
     return walk.keys

@@ -22,4 +22,4 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Names that are nowhere else."""
-        raise no_such_name(__name__, name, globals(), {})
+        raise no_such_name(__name__, name, globals())

@@ -8,7 +8,7 @@ from typing import Any
 from ..backend import float64
 from ..engine.modes import no_grad
 from ..functions import tensor
-from ..tensor import Tensor
+from ..tensor import Tensor, as_tensor
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
@@ -16,27 +16,51 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in tensors if p.grad is not None]
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
     """Scale all gradients together, in place, so that their joint norm is at most `max_norm`; returns the norm before.
 
     norm_type: 2 (Euclidean), another p, or inf (largest element). Raises RuntimeError for a NaN or infinite norm if `error_if_nonfinite`.
-    Norms are summed in float64.
+    Norms are summed in float64. foreach: PyTorch's choice between two ways, which changes nothing here.
     """
     gradients = _gradients(parameters)
     if not gradients:
         return tensor(0.0)
+    total = _total(gradients, norm_type, error_if_nonfinite, "clip_grad_norm_")
+    _scale(gradients, max_norm, total)
+    return total.to(gradients[0].array.real.dtype)  # type: ignore[no-any-return]
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
+    """Scale all gradients together, in place, by max_norm / total_norm where that is below 1."""
+    _scale(_gradients(parameters), max_norm, as_tensor(total_norm))
+
+
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+    """The joint norm of tensors, as of one vector with all their elements; arguments as of `clip_grad_norm_`."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not given:
+        return tensor(0.0)
+    total = _total(given, norm_type, error_if_nonfinite, "get_total_norm")
+    return total.to(given[0].array.real.dtype)  # type: ignore[no-any-return]
+
+
+def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, name: str) -> Tensor:
     with no_grad():
-        total = _joint_norm(gradients, norm_type)
+        total = _joint_norm(tensors, float(norm_type))
         if error_if_nonfinite and not math.isfinite(total):
             raise RuntimeError(
-                f"clip_grad_norm_: the norm of the gradients is {total.item()}; look for the operation that overflowed "
-                "(autograd.detect_anomaly)."
+                f"{name}: the norm of the gradients is {total.item()}; look for the operation that overflowed (autograd.detect_anomaly)."
             )
-        scale = (max_norm / (total + 1e-6)).clamp(max=1.0)  # an operation, not a decision in Python: a recorded step decides anew
+    return total
+
+
+def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
+    with no_grad():
+        scale = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # an operation, not a decision in Python: a recorded step decides anew
         for g in gradients:
             g.mul_(scale)
-        norm: Tensor = total.to(gradients[0].array.real.dtype)
-        return norm
 
 
 def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
@@ -49,7 +73,7 @@ def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
     return total if norm_type == math.inf else total ** (1.0 / norm_type)
 
 
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every gradient element to [-clip_value, clip_value], in place."""
     for g in _gradients(parameters):
         g.clamp_(-float(clip_value), float(clip_value))

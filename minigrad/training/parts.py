@@ -108,7 +108,7 @@ def _take(name: str, part: Any, names: dict[int, str]) -> Any:
 def _check(name: str, part: Any, state: Any, parts: Parts) -> None:
     """Raise CheckpointError unless `_put` will succeed. What an object's own load_state_dict refuses is found out by that alone."""
     if isinstance(part, Module):
-        own = {path: tensor for path, _, tensor in _tensors(part)}
+        own = {path: tensor for path, tensor in _tensors(part)}
         _compare(name, {k: (v["value"].shape, v["value"].dtype) for k, v in state["tensors"].items()}, own)
         if len(state["training"]) != len(list(part.modules())):
             raise CheckpointError(f"{name} has {len(state['training'])} modules inside there, {len(list(part.modules()))} here.")
@@ -143,10 +143,10 @@ def _compare(name: str, there: dict[str, Any], here: dict[str, Tensor]) -> None:
 
 def _put(part: Any, state: Any, parts: Parts) -> None:
     if isinstance(part, Module):
-        for path, owner, tensor in list(_tensors(part)):
+        for path, tensor in list(_tensors(part)):
             _put_tensor(tensor, state["tensors"][path])
             if tensor.requires_grad != state["tensors"][path]["requires_grad"]:
-                owner.freeze(tensor, tensor.requires_grad)
+                tensor.requires_grad_(not tensor.requires_grad)
         for module, switch in zip(part.modules(), state["training"], strict=True):
             module.training = switch
     elif isinstance(part, Tensor):
@@ -182,19 +182,19 @@ def refill(old: Any, new: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------- modules and tensors
 
 
-def _tensors(module: Module) -> Iterator[tuple[str, Module, Tensor]]:
-    """Every tensor of a module once: its dotted name, the module that it is an attribute of, and itself."""
+def _tensors(module: Module) -> Iterator[tuple[str, Tensor]]:
+    """Every parameter and buffer of a module once, with its dotted name."""
     seen: set[int] = set()
     for path, owner in module.named_modules():
-        for name, value in owner._members():
-            if isinstance(value, Tensor) and id(value) not in seen:
+        for name, value in owner._registered("parameter", "buffer"):
+            if id(value) not in seen:
                 seen.add(id(value))
-                yield (f"{path}.{name}" if path else name), owner, value
+                yield (f"{path}.{name}" if path else name), value
 
 
 def _module_state(module: Module) -> State:
     return {
-        "tensors": {path: _tensor_state(tensor) for path, _, tensor in _tensors(module)},
+        "tensors": {path: _tensor_state(tensor) for path, tensor in _tensors(module)},
         "training": [inner.training for inner in module.modules()],
     }
 
@@ -219,7 +219,7 @@ def _named_tensors(parts: Parts) -> dict[str, Tensor]:
     """The tensors of all modules and tensors among the parts, by part and name."""
     found = {name: part for name, part in parts.items() if isinstance(part, Tensor)}
     modules = {name: part for name, part in parts.items() if isinstance(part, Module)}
-    return found | {f"{name}.{path}": tensor for name, module in modules.items() for path, _, tensor in _tensors(module)}
+    return found | {f"{name}.{path}": tensor for name, module in modules.items() for path, tensor in _tensors(module)}
 
 
 def _names(parts: Parts) -> dict[int, str]:

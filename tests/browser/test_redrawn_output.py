@@ -17,7 +17,7 @@ stepper""",
     "groups": """
 class Tower(mg.nn.Module):
     def __init__(self):
-        self.blocks = [mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh()) for _ in range(3)]
+        self.blocks = mg.nn.ModuleList([mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh()) for _ in range(3)])
     def forward(self, x):
         for block in self.blocks:
             x = block(x)

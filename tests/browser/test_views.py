@@ -32,7 +32,7 @@ class Block(mg.nn.Module):
 
 class Tower(mg.nn.Module):
     def __init__(self):
-        self.blocks = [Block() for _ in range(3)]
+        self.blocks = mg.nn.ModuleList([Block() for _ in range(3)])
         self.head = mg.nn.Linear(3, 1)
 
     def forward(self, x):

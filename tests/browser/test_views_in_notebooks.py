@@ -30,7 +30,7 @@ class Block(mg.nn.Module):
         return self.linear(x).tanh()
 class Tower(mg.nn.Module):
     def __init__(self):
-        self.blocks = [Block() for _ in range(3)]
+        self.blocks = mg.nn.ModuleList([Block() for _ in range(3)])
     def forward(self, x):
         for block in self.blocks:
             x = block(x)

@@ -10,17 +10,18 @@ X = np.random.default_rng(0).standard_normal((5, 3)).astype("float32")
 
 
 class Tied(nn.Module):
-    """Parameters in a list and a tuple, one of them twice; a buffer; a module inside."""
+    """Parameters in a list of parameters, one of them twice; a buffer; a module inside."""
 
     def __init__(self):
-        self.first = mg.full((3,), 2.0, requires_grad=True)
-        self.more, self.pair = [self.first, mg.ones(3, requires_grad=True)], (mg.zeros(3, requires_grad=True),)
+        self.first = nn.Parameter(mg.full((3,), 2.0))
+        self.more = nn.ParameterList([self.first, nn.Parameter(mg.ones(3))])
+        self.last = nn.Parameter(mg.zeros(3))
         self.inner = nn.Linear(3, 2)
         self.register_buffer("seen", mg.zeros(()))
 
     def forward(self, x, *, factor=1.0):
         self.seen.add_(1.0)
-        return self.inner(x * self.first * self.more[0] + self.more[1] + self.pair[0]) * factor
+        return self.inner(x * self.first * self.more[0] + self.more[1] + self.last) * factor
 
 
 def test_other_parameters_give_the_result_of_another_module():
@@ -32,7 +33,7 @@ def test_other_parameters_give_the_result_of_another_module():
     result = func.functional_call(module, other.state_dict(), (x,), {"factor": 3.0})
     assert np.allclose(result.numpy(force=True), other(x, factor=3.0).numpy(force=True))
     assert [p.tolist() for p in module.parameters()] == own and module.more is list_before and module.more[0] is module.first
-    assert module.seen.item() == 0 and module.pair[0].requires_grad
+    assert module.seen.item() == 0 and module.last.requires_grad
 
 
 def test_what_is_not_named_is_the_modules_own():

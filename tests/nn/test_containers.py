@@ -52,7 +52,7 @@ def test_they_behave_as_dictionaries_and_lists():
 def test_what_does_not_belong_in_is_refused():
     with pytest.raises(TypeError, match="ModuleDict: 'a' is int, not a Module"):
         nn.ModuleDict({"a": 1})
-    with pytest.raises(ValueError, match="a name is a string without dots"):
+    with pytest.raises(KeyError, match="a name is not empty and has no dot"):
         nn.ModuleDict({"a.b": nn.ReLU()})
     with pytest.raises(KeyError, match="no member 'b'; it has a"):
         nn.ModuleDict({"a": nn.ReLU()})["b"]

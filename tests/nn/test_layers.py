@@ -256,12 +256,12 @@ def test_repr_is_a_readable_tree() -> None:
 
 
 class Nested(nn.Module):
-    """Parameters in attributes, lists and dicts; one of them twice."""
+    """Parameters in attributes and containers; one of them twice."""
 
     def __init__(self) -> None:
         self.first = nn.Linear(2, 3)
-        self.others = [nn.Linear(3, 3), {"deep": nn.Linear(3, 1)}]
-        self.scale = mg.ones(3, requires_grad=True)
+        self.others = nn.ModuleList([nn.Linear(3, 3), nn.ModuleDict({"deep": nn.Linear(3, 1)})])
+        self.scale = nn.Parameter(mg.ones(3))
         self.again = self.scale
         self.constant = mg.ones(3)
         self.register_buffer("count", mg.zeros(1))
@@ -457,7 +457,8 @@ def test_transformer_that_is_called_wrongly():
 def test_which_tensors_are_parameters() -> None:
     weight = nn.Parameter(mg.ones(2))
     assert isinstance(weight, nn.Parameter) and all(isinstance(p, nn.Parameter) for p in nn.Linear(2, 3).parameters())
-    assert not any(isinstance(t, nn.Parameter) for t in (mg.ones(2), weight * 2, nn.Parameter(mg.ones(2), requires_grad=False), 3.0))
+    assert not any(isinstance(t, nn.Parameter) for t in (mg.ones(2), mg.ones(2, requires_grad=True), weight * 2, weight.detach(), 3.0))
+    assert isinstance(nn.Parameter(mg.ones(2), requires_grad=False), nn.Parameter)
     assert type(weight) is mg.Tensor and weight.is_leaf and weight.requires_grad
 
 

@@ -150,7 +150,7 @@ def test_what_needs_no_gradient_is_none():
 def test_a_result_whose_gradient_leads_nowhere_wanted():
     class Learned(nn.Module):
         def __init__(self):
-            self.one, self.other = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
+            self.one, self.other = nn.Parameter(mg.ones(2)), nn.Parameter(mg.ones(2))
 
         def forward(self, x):
             return x * self.one, 3 * self.other

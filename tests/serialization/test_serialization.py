@@ -202,7 +202,7 @@ def test_parameters_may_have_any_name(tmp_path):
         """Parameters with the names of numpy.savez's own arguments."""
 
         def __init__(self):
-            self.file, self.allow_pickle = mg.ones(2, requires_grad=True), mg.zeros(1, requires_grad=True)
+            self.file, self.allow_pickle = mg.nn.Parameter(mg.ones(2)), mg.nn.Parameter(mg.zeros(1))
 
     layer, stream = Odd(), io.BytesIO()
     layer.file.data *= 3

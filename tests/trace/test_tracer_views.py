@@ -21,7 +21,7 @@ class Inner(nn.Module):
 
 class Outer(nn.Module):
     def __init__(self):
-        self.steps = [Inner(), Inner()]
+        self.steps = nn.ModuleList([Inner(), Inner()])
         self.last = nn.Linear(2, 1)
 
     def forward(self, x):

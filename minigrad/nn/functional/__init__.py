@@ -229,4 +229,4 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Names that are nowhere else."""
-        raise no_such_name(__name__, name, __all__, {})
+        raise no_such_name(__name__, name, __all__)

@@ -13,8 +13,9 @@ from typing import Any
 
 from ... import backend, functions
 from ...errors import ShapeError
-from ...functions import axis_of, clamp, expm1, in_single, sigmoid, tanh, where
+from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
 from ...ops.elementwise import select
+from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 from .common import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
@@ -86,7 +87,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return placed(select(x, y, x, test="le", level=0.0), input, inplace, "celu")
 
 
-@in_single
+@in_float32
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """x Φ(x) with the normal distribution function Φ; approximate="tanh" uses Hendrycks & Gimpel's formula."""
     x = as_tensor(input)

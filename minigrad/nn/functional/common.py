@@ -100,3 +100,16 @@ def placed(y: Tensor, input: Any, inplace: bool, function: str) -> Tensor:
         return y
     check_target(input, function)
     return assign(input, y, function)
+
+
+def channels_hint(shape: tuple[int, ...], channels: int, axes: int) -> str:
+    """What may be meant by an input (N, C, …) whose number of channels is wrong, as the end of a message; "" where nothing fits."""
+    if len(shape) == axes + 2 and shape[-1] == channels:
+        order = ", ".join(map(str, (0, axes + 1, *range(1, axes + 1))))
+        return f" Channels come second: is {(shape[0], channels, *shape[1:-1])} meant? Write x.permute({order})."
+    if len(shape) == axes + 1 and shape[-1] == channels:
+        order = ", ".join(map(str, (axes, *range(axes))))
+        return f" Channels come first: is {(channels, *shape[:-1])} meant? Write x.permute({order})."
+    if len(shape) == axes + 1 and channels == 1:
+        return f" For {shape[0]} samples of one channel write x.unsqueeze(1)."
+    return ""

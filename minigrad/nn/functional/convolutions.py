@@ -17,7 +17,7 @@ from ...ops import windows
 from ...ops.index import unwindow
 from ...ops.shape import pad_axis
 from ...tensor import Tensor, as_tensor
-from .common import each, on_axis
+from .common import channels_hint, each, on_axis
 
 # ------------------------------------------------------------------------------------------------------------- convolution
 
@@ -40,17 +40,18 @@ def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
 def convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int, axes: int) -> Tensor:
     """Convolution over the last `axes` axes, of a batch or of one sample."""
     function, x, w = f"conv{axes}d", as_tensor(x), as_tensor(w)
-    if x.ndim == axes + 1:
+    if x.ndim == axes + 1 and w.ndim == axes + 2:
+        if x.shape[0] != w.shape[1] * groups:
+            raise _wrong_channels(function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups)
         return convolution(x.unsqueeze(0), w, b, stride, padding, dilation, groups, axes).squeeze(0)
     if x.ndim != axes + 2 or w.ndim != axes + 2:
         raise ShapeError(
             f"{function}: input must have {axes + 2} dimensions (N, C, …) and weight as many, got shapes {x.shape} and {w.shape}."
         )
-    if groups < 1 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
-        raise ShapeError(
-            f"{function}: input of shape {x.shape} has {x.shape[1]} channels; weight of shape {w.shape} in {groups} groups "
-            f"needs {w.shape[1] * groups} and a number of outputs that {groups} divides."
-        )
+    if groups < 1 or w.shape[0] % groups:
+        raise ShapeError(f"{function}: groups={groups} must divide the {w.shape[0]} outputs of a weight of shape {w.shape}.")
+    if x.shape[1] != w.shape[1] * groups:
+        raise _wrong_channels(function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups)
     steps, holes = each(stride, axes, function, "stride", 1), each(dilation, axes, function, "dilation", 1)
     around = zeros_around(padding, w.shape[2:], steps, holes, function)
     counts = [windows.window_count(*along) for along in zip(x.shape[2:], w.shape[2:], steps, around, holes, strict=True)]
@@ -123,12 +124,21 @@ def conv_transpose3d(
     return transposed_convolution(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
 
 
+def _wrong_channels(function: str, x: Tensor, wanted: int, axes: int, weight: str, groups: int) -> ShapeError:
+    single = x.ndim == axes + 1
+    given = f"input of shape {x.shape} has {x.shape[0 if single else 1]} channels (its {'first' if single else 'second'} axis)"
+    several = f" in {groups} groups" if groups != 1 else ""
+    return ShapeError(f"{function}: {given}, but {weight}{several} needs {wanted}.{channels_hint(x.shape, wanted, axes)}")
+
+
 def transposed_convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, extra: Any, groups: int, dilation: Any, axes: int) -> Tensor:
     """The transpose of `convolution` as a linear map; `extra` adds to the output's size at its end."""
     function, x, w = f"conv_transpose{axes}d", as_tensor(x), as_tensor(w)
+    if x.ndim in (axes + 1, axes + 2) and w.ndim == axes + 2 and x.shape[-axes - 1] != w.shape[0]:
+        raise _wrong_channels(function, x, w.shape[0], axes, f"weight (C, O/groups, …) of shape {w.shape}", groups)
     if x.ndim == axes + 1:
         return transposed_convolution(x.unsqueeze(0), w, b, stride, padding, extra, groups, dilation, axes).squeeze(0)
-    if x.ndim != axes + 2 or w.ndim != axes + 2 or x.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups:
+    if x.ndim != axes + 2 or w.ndim != axes + 2 or groups < 1 or w.shape[0] % groups:
         raise ShapeError(
             f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …) of shape {w.shape} in {groups} groups."
         )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...errors import ShapeError
@@ -17,7 +18,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """x Wᵀ + b: input (…, inputs), weight (outputs, inputs), bias (outputs,): (…, outputs). Raises ShapeError where sizes differ."""
     x, w = as_tensor(input), as_tensor(weight)
     if x.ndim == 0 or w.ndim not in (1, 2) or x.shape[-1] != w.shape[-1]:
-        raise ShapeError(f"linear: input of shape {x.shape} does not fit weight of shape {w.shape}; the last sizes must be equal.")
+        flat = x.ndim > 2 and w.ndim > 0 and math.prod(x.shape[1:]) == w.shape[-1]
+        cure = f" Is {(x.shape[0], w.shape[-1])} meant? Write x.flatten(1), or nn.Flatten() before the layer." if flat else ""
+        raise ShapeError(f"linear: input of shape {x.shape} does not fit weight of shape {w.shape}; the last sizes must be equal.{cure}")
     if w.ndim == 1 or x.ndim == 1 or bias is None:
         y = matmul(x, w.t())
         return y if bias is None else y + bias
