@@ -990,6 +990,5 @@ for _name in (
     "operator",
     "as_tensor_",
     "spaced_dtype",
-    "functools",
 ):
     __all__.remove(_name)
