@@ -16,6 +16,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.helpers import lesson_runs
+
 # The same examples on every machine, and no failure because a busy machine was slow once.
 hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("minigrad")
@@ -208,6 +210,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.line(f"{left_out:>6}  only in the whole suite: pytest --whole")
     for reason, count in reasons.most_common():
         terminalreporter.line(f"{count:>6}  {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _lessons_are_executed_once(tmp_path_factory) -> None:
+    """All workers keep the notebooks that they execute in one folder."""
+    base = tmp_path_factory.getbasetemp()
+    lesson_runs.share(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
 
 
 @pytest.fixture(scope="session")

@@ -286,7 +286,7 @@ def _slip_in_graph(name: str, say: str, wrong: Callable[[dict[str, list[str]], l
         _slip_in_graph(
             "ends only",
             "you return only nodes that nobody uses. What only dangling nodes use dangles as well.",
-            lambda operands, outputs: [n for n in operands if n not in outputs and not any(n in o for o in operands.values())],
+            lambda operands, outputs: sorted(set(operands).difference(outputs, *operands.values())),
         ),
         _slip_in_graph(
             "one step only",
@@ -299,7 +299,7 @@ def _slip_in_graph(name: str, say: str, wrong: Callable[[dict[str, list[str]], l
         _slip_in_graph(
             "first output only",
             "you start from the first output alone.",
-            lambda operands, outputs: [n for n in operands if n not in _needed(operands, outputs[:1])],
+            lambda operands, outputs: sorted(set(operands) - _needed(operands, outputs[:1])),
         ),
     ),
 )

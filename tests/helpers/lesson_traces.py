@@ -1,8 +1,7 @@
-"""Run a lesson's notebook without a kernel and keep every Trace that its cells make or show.
+"""The Traces that a lesson's cells make (by the engine) and show (by viz), kept while the lesson is executed.
 
-    python lesson_traces.py NOTEBOOK FOLDER        writes made-001.json … (by the engine) and shown-001.json … (by viz) into FOLDER
-
-In `collect` the same as a subprocess, so that a notebook has a process of its own, as in Jupyter.
+`collect` gives them. As an extension of IPython, this module keeps them as files made-001.json … and shown-001.json … in the
+folder that the environment variable lesson_runs.TRACES names.
 """
 
 from __future__ import annotations
@@ -10,75 +9,60 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "lessons").glob("*.ipynb"))
+from tests.helpers import lesson_runs
+from tests.helpers.lesson_runs import NOTEBOOKS
+
+__all__ = ["NOTEBOOKS", "collect"]
 
 
 @functools.cache
 def collect(notebook: Path) -> dict[str, list[dict]]:
     """{"made": Traces that the engine wrote, "shown": documents that viz was given} of one notebook. Fails where a cell does."""
-    with tempfile.TemporaryDirectory() as folder:
-        own = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg", "IPYTHONDIR": folder}
-        done = subprocess.run(
-            [sys.executable, __file__, str(notebook), folder], env=own, cwd=folder, capture_output=True, text=True, timeout=600
-        )
-        assert done.returncode == 0, f"{notebook.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-        return {
-            kind: [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob(f"{kind}-*.json"))]
-            for kind in ("made", "shown")
-        }
+    folder = lesson_runs.run(notebook, "instructors")
+    return {
+        kind: [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"{kind}-*.json"))] for kind in ("made", "shown")
+    }
 
 
-def main(notebook: str, folder: str) -> int:
-    from IPython.core.interactiveshell import InteractiveShell
-
+def load_ipython_extension(shell: Any) -> None:
+    """Called by IPython before the first cell."""
     import minigrad.watch
     import viz.compare
     import viz.page
     import viz.sliders
     from minigrad.trace.schema import to_json
 
-    count = {"made": 0, "shown": 0}
+    folder, count = Path(os.environ[lesson_runs.TRACES]), {"made": 0, "shown": 0}
 
-    def keep(kind, document):
+    def keep(kind: str, document: Any) -> None:
         count[kind] += 1
-        (Path(folder) / f"{kind}-{count[kind]:03}.json").write_text(to_json(dict(document)), encoding="utf-8")
+        document = {key: value for key, value in document.items() if key != "layout"}  # it is viz's own
+        (folder / f"{kind}-{count[kind]:03}.json").write_text(to_json(document), encoding="utf-8")
 
     engine = minigrad.watch.trace_function
 
     @functools.wraps(engine)
-    def traced(*args, **options):
+    def traced(*args: Any, **options: Any) -> Any:
         document = engine(*args, **options)
         keep("made", document)
         return document
 
     laid_out = viz.page.with_layout
 
-    def shown(document):
+    def shown(document: Any) -> Any:
         keep("shown", document)
         return laid_out(document)
 
     for module in (viz.page, viz.compare, viz.sliders):
         module.with_layout = shown
-    shell = InteractiveShell.instance()
-    for cell in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] != "code":
-            continue
+
+    def before_a_cell(info: Any) -> None:
         for module in list(sys.modules.values()):
             if vars(module).get("trace_function") is engine and module.__name__ != "minigrad.watch.trace":
                 module.trace_function = traced
-        result = shell.run_cell("".join(cell["source"]))
-        if not result.success and "raises-exception" not in cell.get("metadata", {}).get("tags", []):
-            print("in the cell", cell["id"])
-            return 1
-        shell.display_formatter.format(result.result)  # a page is made when it is shown
-    return 0
 
-
-if __name__ == "__main__":
-    raise SystemExit(main(*sys.argv[1:]))
+    shell.events.register("pre_run_cell", before_a_cell)

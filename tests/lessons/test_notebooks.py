@@ -2,21 +2,18 @@
 
 import importlib
 import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
 
-import nbclient
 import nbformat
 import pytest
 
-from lessons.edition import student_file
 from lessons.exercises.lesson02 import EXERCISES
 from lessons.grading import check
+from tests.helpers.lesson_runs import NOTEBOOKS, executed
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "lessons").glob("*.ipynb"))
 SECOND = ROOT / "lessons" / "02_forward_and_reverse_mode.ipynb"
 
 
@@ -94,64 +91,38 @@ def test_each_exercise_of_lesson_2_is_asked_and_worth_what_its_cell_says():
 # -------------------------------------------------------------------------------------------------------- top to bottom
 
 
-@pytest.fixture(scope="session")
-def run(quiet_environment, tmp_path_factory):
-    """Executes a notebook and returns it with its outputs. Fails with the error of a cell that fails."""
-
-    def execute(text: str) -> nbformat.NotebookNode:
-        notebook = nbformat.reads(text, as_version=4)
-        folder = tmp_path_factory.mktemp("lesson")
-        own = {**quiet_environment, "JUPYTER_PREFER_ENV_PATH": "1", "PYTHONPATH": str(ROOT)}
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in own.items():
-                patch.setenv(name, value)
-            assert "NBGRADER_EXECUTION" not in os.environ
-            client = nbclient.NotebookClient(
-                notebook,
-                timeout=120,
-                kernel_name="python3",
-                resources={"metadata": {"path": str(folder)}},
-                extra_arguments=["--log-level=ERROR"],
-            )
-            client.execute()
-        return notebook
-
-    return execute
+WHOLE_ONLY = {"instructors": NOTEBOOKS[:1] + NOTEBOOKS[2:], "students": NOTEBOOKS[1:]}
+"""The default run executes lesson 1 as students get it, and lesson 2 as instructors have it."""
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-class TestTopToBottom:
-    def test_the_instructors_edition_passes_every_check(self, path, run):
-        notebook = run(path.read_text(encoding="utf-8"))
-        answers = checks(notebook)
-        assert answers
-        assert [name for name, answer in answers.items() if ": ✓ right" not in answer.splitlines()[0]] == []
-        assert coloured(notebook) == []
+def parameters(edition: str) -> list:
+    return [pytest.param(path, id=path.stem, marks=[pytest.mark.whole] if path in WHOLE_ONLY[edition] else []) for path in NOTEBOOKS]
 
-    def test_the_students_edition_runs_and_each_check_helps(self, path, run):
-        notebook = run(student_file(path).decode())
-        answers = checks(notebook)
-        assert answers
-        for name, answer in answers.items():
-            assert ": ○ not started" in answer.splitlines()[0], name
-            assert "hint(" in answer, name
-        assert "Traceback" not in json.dumps([c.get("outputs") for c in notebook.cells])
-        assert coloured(notebook) == []
+
+@pytest.mark.parametrize("path", parameters("instructors"))
+def test_the_instructors_edition_passes_every_check(path):
+    notebook = executed(path, "instructors")
+    answers = checks(notebook)
+    assert answers
+    assert [n for n, answer in answers.items() if ": ✓ right" not in answer.splitlines()[0]] == []
+    assert coloured(notebook) == []
+
+
+@pytest.mark.parametrize("path", parameters("students"))
+def test_the_students_edition_runs_and_each_check_helps(path):
+    notebook = executed(path, "students")
+    answers = checks(notebook)
+    assert answers
+    for name, answer in answers.items():
+        assert ": ○ not started" in answer.splitlines()[0], name
+        assert "hint(" in answer, name
+    assert "Traceback" not in json.dumps([c.get("outputs") for c in notebook.cells])
+    assert coloured(notebook) == []
 
 
 def coloured(notebook: nbformat.NotebookNode) -> list[str]:
     """The cells that wrote to standard error, which a notebook shows on red as if something had gone wrong."""
     return [c.id for c in notebook.cells if any(o.get("name") == "stderr" for o in c.get("outputs", []))]
-
-
-@pytest.fixture(scope="module")
-def instructors(run):
-    return run(SECOND.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def students(run):
-    return run(student_file(SECOND).decode())
 
 
 def text(cell: nbformat.NotebookNode) -> str:
@@ -162,43 +133,35 @@ def checks(notebook: nbformat.NotebookNode) -> dict[str, str]:
     return {c.id: text(c) for c in notebook.cells if c.cell_type == "code" and re.match(r"(check|predict)\(", c.source)}
 
 
-def test_the_instructors_edition_passes_every_check(instructors):
-    answers = checks(instructors)
-    assert len(answers) == len(EXERCISES)
-    assert [name for name, answer in answers.items() if ": ✓ right" not in answer.splitlines()[0]] == []
+def test_each_exercise_of_lesson_2_is_checked():
+    assert len(checks(executed(SECOND, "instructors"))) == len(EXERCISES)
 
 
-def test_the_engine_computes_the_three_numbers(instructors, students):
-    for notebook in (instructors, students):
-        out = {c.id: text(c) for c in notebook.cells if c.cell_type == "code"}
-        numbers = [float(n) for n in re.findall(r"= (-?\d+\.\d+)", out["backward"])]
-        assert numbers == pytest.approx([11.652071455223084, 5.5, 1.7163378145367738], rel=1e-14)
-        assert [float(n) for n in re.findall(r"of y: (\S+)", out["jvp"])] == pytest.approx([5.5, 1.7163378145367738], rel=1e-14)
-        forward, reverse = re.findall(r": (\S+)", out["identity"])
-        assert float(forward) == pytest.approx(float(reverse), rel=1e-14)
+@pytest.mark.parametrize("edition", ["instructors", pytest.param("students", marks=pytest.mark.whole)])
+def test_the_engine_computes_the_three_numbers(edition):
+    out = {c.id: text(c) for c in executed(SECOND, edition).cells if c.cell_type == "code"}
+    numbers = [float(n) for n in re.findall(r"= (-?\d+\.\d+)", out["backward"])]
+    assert numbers == pytest.approx([11.652071455223084, 5.5, 1.7163378145367738], rel=1e-14)
+    of_y = [float(n) for n in re.findall(r"of y: (\S+)", out["jvp"])]
+    assert of_y == pytest.approx([5.5, 1.7163378145367738], rel=1e-14)
+    forward, reverse = re.findall(r": (\S+)", out["identity"])
+    assert float(forward) == pytest.approx(float(reverse), rel=1e-14)
 
 
-def test_each_viewer_cell_shows_a_viewer(instructors):
-    shown = [c for c in instructors.cells if c.cell_type == "code" and c.source.startswith("viz.show")]
+def test_each_viewer_cell_shows_a_viewer():
+    cells = executed(SECOND, "instructors").cells
+    shown = [c for c in cells if c.cell_type == "code" and c.source.startswith("viz.show")]
     assert len(shown) == 4
     for cell in shown:
         assert "text/html" in cell.outputs[-1].data
         assert "evaluation trace" in cell.outputs[-1].data["text/plain"]
 
 
-def test_the_students_edition_runs_and_each_check_helps(students):
-    answers = checks(students)
-    assert len(answers) == len(EXERCISES)
-    for name, answer in answers.items():
-        assert ": ○ not started" in answer.splitlines()[0], name
-        assert "hint(" in answer, name
-    assert "Traceback" not in json.dumps([c.get("outputs") for c in students.cells])
-
-
-def test_a_prediction_is_not_printed_before_it_is_asked(students):
+@pytest.mark.whole
+def test_a_prediction_is_not_printed_before_it_is_asked():
     """Predict before you look: no cell shows ∂y/∂x2 before it is to be predicted."""
     before = []
-    for cell in students.cells:
+    for cell in executed(SECOND, "students").cells:
         if cell.id == "forward-y-check":
             break
         before.append(cell.source + (text(cell) if cell.cell_type == "code" else ""))
