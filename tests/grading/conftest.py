@@ -1,11 +1,29 @@
-"""Hand-ins are run where processes can be forked."""
+"""What the grader's tests share: the copies of the library that hand-ins run with."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.helpers.grader_libraries import made_once
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Hand-ins are run where processes can be forked."""
     if not hasattr(os, "fork"):
         pytest.skip("hand-ins are run on Linux and macOS only")
+
+
+@pytest.fixture(scope="session")
+def libraries_folder(tmp_path_factory) -> Path:
+    """Where a worker keeps the copies of the library that it has made."""
+    return tmp_path_factory.mktemp("libraries")
+
+
+@pytest.fixture
+def shared_libraries(libraries_folder) -> Iterator[None]:
+    """The test's graders use copies of the library that other tests of this worker have made."""
+    with made_once(libraries_folder):
+        yield

@@ -25,28 +25,53 @@ from lessons.grading import confine, pages, run, supervisor
 from lessons.grading.judge import Judgement
 from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
 from tests.helpers.adversarial.lab import POINTS, HandIn, notebook
+from tests.helpers.grader_libraries import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 ADVERSARIAL = ROOT / "tests" / "helpers" / "adversarial"
 MODULES = (honest, wrong, broken, cheating, hostile, sly)
 HAND_INS: dict[str, HandIn] = {f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()}
-"""By the student's name."""
 MARK = "minigrad-was-here"
 OUTSIDE = [Path(p) for p in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/", os.path.expanduser("~"))]
 
-pytestmark = [
-    pytest.mark.xdist_group("adversarial"),  # everybody is graded once
-    pytest.mark.skipif(
-        not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
-        reason="Landlock and seccomp are needed to run these: see `minigrad grade doctor`",
+SAMPLE = {
+    honest: ("a lambda", "a copied answer", "magics", "prints in every call", "no metadata at all"),
+    wrong: ("1 overwrites at fan-out", "6 sign", "forgets g", "rounded", "not started"),
+    broken: ("a syntax error", "an endless loop in a call", "truncated", "a list", "no zip", "a zip"),
+    cheating: (
+        *("func.vjp", "backward", "a static graph", "reload", "the registry of rules", "a rule's text"),
+        *("the installed library", "memory", "frames", "the grader's memory", "the sheet"),
+        *("open descriptors", "answers by shape", "nan", "an equal object", "a float that lies"),
+        *("masked", "patched NumPy", "points as output", "forged answers", "cheats the clock"),
+        *("an import hook", "a later answer for an earlier one", "a pickle in a value"),
     ),
-]
+    hostile: (
+        *("a fork bomb", "a daemon", "kills its parent", "a segmentation fault", "a memory bomb"),
+        *("writes outside", "edits the journal", "sends itself away", "script in everything"),
+        *("formulas in everything", "terminal escapes", "a zip that climbs"),
+    ),
+    sly: (
+        *("the encoder's tables", "answers written early, then exit with 0", "homoglyphs"),
+        *("an array whose dtype lies", "the working folder removed", "hard links to what is not its own"),
+        *("an answer for each shape", "what the first process tells the second"),
+    ),
+}
+"""One hand-in of each family, for the default run."""
+
+PARTS = {"honest, wrong and broken": (honest, wrong, broken), "cheating, hostile and sly": (cheating, hostile, sly)}
+"""Each part is graded once, in a worker of its own."""
+
+pytestmark = pytest.mark.skipif(
+    not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
+    reason="Landlock and seccomp are needed to run these: see `minigrad grade doctor`",
+)
 
 
 @dataclass
 class Graded:
     """What a run over all hand-ins left behind."""
 
+    hand_ins: dict[str, HandIn]
     report: run.Report
     out: Path
     hits: list[str]
@@ -83,10 +108,21 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory):
-    """All hand-ins, graded once, with a listener on this machine."""
-    top = tmp_path_factory.mktemp("adversarial")
+def chosen(part: str, whole: bool) -> dict[str, HandIn]:
+    """The hand-ins of a part, or its sample, by the student's name."""
+    names = [(m, name) for m in PARTS[part] for name in (m.HAND_INS if whole else SAMPLE[m])]
+    return {f"{m.__name__} {name}": m.HAND_INS[name] for m, name in names}
+
+
+@pytest.fixture(scope="module", params=[pytest.param(part, marks=pytest.mark.xdist_group(part)) for part in PARTS])
+def graded(request, tmp_path_factory, libraries_folder):
+    """The hand-ins of a part, graded once, with a listener on this machine."""
+    with made_once(libraries_folder):
+        yield from grading(chosen(request.param, request.config.getoption("whole")), tmp_path_factory.mktemp("adversarial"))
+
+
+def grading(hand_ins: dict[str, HandIn], top: Path):
+    """Grades hand-ins; yields what that left behind."""
     sheet, submitted, out = top / "sheet", top / "submitted", top / "out"
     sheet.mkdir()
     shutil.copy(ADVERSARIAL / "sheet.py", sheet / "sheet.py")
@@ -113,7 +149,7 @@ def graded(tmp_path_factory):
             "MARKER": str(top / MARK), "LIBRARY": str(ROOT), "TEMP": tempfile.gettempdir(),
             "SITE": sysconfig.get_paths()["purelib"],
         }  # fmt: skip
-        for student, hand_in in HAND_INS.items():
+        for student, hand_in in hand_ins.items():
             folder = submitted / student / "lab"
             folder.mkdir(parents=True)
             (folder / hand_in.file).write_bytes(hand_in.data(words))
@@ -131,7 +167,7 @@ def graded(tmp_path_factory):
             limits.undo()
             stop.set()
             thread.join()
-        yield Graded(report, out, hits, before, tree(*watched), processes_in(top))
+        yield Graded(hand_ins, report, out, hits, before, tree(*watched), processes_in(top))
     run.close_servers()
 
 
@@ -143,20 +179,20 @@ def test_there_are_enough_of_each_kind():
 
 def test_everybody_is_graded(graded):
     assert graded.report.failed == {}
-    assert {r.student for r in graded.report.results} == set(HAND_INS)
+    assert {r.student for r in graded.report.results} == set(graded.hand_ins)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
-def test_each_gets_what_it_deserves(graded, module):
+def test_each_gets_what_it_deserves(graded):
     unfair = []
-    for name in module.HAND_INS:
-        student = f"{module.__name__} {name}"
-        deserves, given = HAND_INS[student].deserves, {j.exercise: j.points for j in graded.judgements(student)}
+    for student, hand_in in graded.hand_ins.items():
+        given = {j.exercise: j.points for j in graded.judgements(student)}
         record = next(r.record for r in graded.report.results if r.student == student)
-        for exercise, deserved in deserves.items():
+        for exercise, deserved in hand_in.deserves.items():
             if given.get(exercise, 0.0) != deserved:
-                why = [g.say for j in graded.judgements(student) if j.exercise == exercise for g in j.groups] or [record["problem"]]
-                unfair.append(f"{name}: {exercise} is worth {deserved}, got {given.get(exercise, 0.0)}: {why} {record.get('cells')}")
+                judged = [j for j in graded.judgements(student) if j.exercise == exercise]
+                why = [g.say for j in judged for g in j.groups] or [record["problem"]]
+                got = f"{exercise} is worth {deserved}, got {given.get(exercise, 0.0)}"
+                unfair.append(f"{student}: {got}: {why} {record.get('cells')}")
     assert not unfair, "\n".join(unfair)
 
 

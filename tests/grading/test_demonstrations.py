@@ -146,7 +146,7 @@ def book(free: str = FREE, own: str = OWN, shown: str = SHOWN) -> dict:
 
 
 @pytest.fixture
-def graded(tmp_path, monkeypatch):
+def graded(tmp_path, monkeypatch, shared_libraries):
     """Grades hand-ins of the sheet above; returns {student: (points, number of processes)} and the journal."""
     (tmp_path / "sheet").mkdir()
     (tmp_path / "sheet" / "sheet.py").write_text(SHEET)

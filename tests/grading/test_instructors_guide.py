@@ -59,6 +59,7 @@ def hand_in(folder: Path, student: str, book: dict) -> None:
     path.write_text(json.dumps(book))
 
 
+@pytest.mark.whole
 def test_the_way_of_the_guide(tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()

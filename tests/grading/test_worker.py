@@ -3,6 +3,7 @@
 Every hostile hand-in has an honest exercise beside the hostile one, so that "costs only itself" is tested each time.
 """
 
+import copy
 import os
 import shutil
 import socket
@@ -45,6 +46,11 @@ def g(rng):
 @g.answer
 def _(x):
     return 2 * x
+
+
+with_little_time = copy.copy(f)
+with_little_time.limit_s = 0.3
+"""For cells of which it is known that f gets nothing, and that some of them loop."""
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +119,7 @@ def test_files_beside_the_notebook_can_be_used_and_shadow_nothing(run, tmp_path)
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_bad_exercise_costs_only_itself(run, name):
     source, expected = BROKEN[name]
-    outcome = run(source, G)
+    outcome = run(source, G, exercises=(with_little_time, g))
     assert points(outcome) == (0, 1), (outcome.cells, outcome.returned)
     assert kinds(outcome, "f") <= expected, outcome.returned["f"]
     assert all(returned.error or not returned.kind for returned in outcome.returned["f"]), "each failure has a sentence"
@@ -221,7 +227,7 @@ def f(x, y):
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_cheating_pays_nothing(run, name):
-    outcome = run(CHEATS[name], G)
+    outcome = run(CHEATS[name], G, exercises=(with_little_time, g))
     mine, honest = points(outcome)
     assert mine == 0, outcome.returned["f"]
     # Who takes the process apart that all of the hand-in's calls share may lose the others too.

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lessons.grading.local import run_notebook
+from lessons.grading.sheet import Report, examine, load_sheet
 from minigrad import autograd
 from minigrad.networks import bprop_getters
 
@@ -29,3 +30,13 @@ def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
     autograd.training = training
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="module")
+def examined(request, scope) -> Report:
+    """What `examine` says of the module's LESSON, with the names of `scope`: the notebook is not run a second time."""
+    sheet = load_sheet(request.module.LESSON)
+    assert {name for name in sheet.check_ids if not name.endswith("-check")} == set(), "scope has run these cells"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lessons.grading.sheet.run_notebook", lambda notebook, skip: dict(scope))
+        return examine(sheet)

@@ -11,7 +11,6 @@ pytest.importorskip("matplotlib", reason='pip install -e ".[lab]"')
 
 from lessons.exercises.lesson01 import EPSILON, EXERCISES, central_error, nodes_of_derivative, one_sided_error
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "01_three_ways.ipynb"
 
@@ -78,10 +77,9 @@ def test_one_of_the_three_rules_is_wrong(scope):
 # ----------------------------------------------------------------------------------------------------------- the exercises
 
 
-def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), str(report)
+def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 @pytest.mark.parametrize("seed", range(5))

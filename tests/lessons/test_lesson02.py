@@ -9,16 +9,14 @@ import pytest
 from lessons.exercises.lesson02 import EXERCISES
 from lessons.grading import check
 from lessons.grading.checking import check_exercise
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.trace import validate
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_articles_twin_and_its_two_derivatives(scope):

@@ -8,17 +8,15 @@ import pytest
 from lessons.exercises.lesson03 import EXERCISES, colleague, f
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.trace import first_divergence, state_at
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "03_the_algorithm.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_numbers_of_the_text(scope):

@@ -12,7 +12,6 @@ from lessons.exercises.lesson04 import EXERCISES, QUESTIONS, multiplications, ra
 from lessons.grading import check, predict
 from lessons.grading.judge import judge
 from lessons.grading.local import run_cases
-from lessons.grading.sheet import examine, load_sheet
 from viz.jacobian import jacobian_trace
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "04_cost_of_the_two_modes.ipynb"
@@ -77,13 +76,12 @@ def test_the_formulas_of_exercise_4_are_what_the_engine_counts(scope):
 # ----------------------------------------------------------------------------------------------------------- the exercises
 
 
-def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), str(report)
+def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.whole) for n in (1, 2))])
 def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
     for exercise in EXERCISES.values():
         cases = exercise.cases(seed)

@@ -8,15 +8,13 @@ import pytest
 import minigrad as mg
 from lessons.exercises.lesson05 import POINT
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "05_tensors.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_lessons_point_is_the_exercises(scope):

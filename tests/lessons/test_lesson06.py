@@ -8,15 +8,13 @@ import pytest
 import minigrad as mg
 from lessons.exercises.lesson06 import verdicts
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "06_autograd_tour.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_properties_that_the_text_names(scope):

@@ -8,16 +8,14 @@ import pytest
 
 import minigrad as mg
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.networks import backward_network
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "07_grad_operation.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_numbers_of_the_text(scope):

@@ -8,15 +8,13 @@ import pytest
 import minigrad as mg
 from lessons.exercises.lesson09 import network_loss, one_hot
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "09_operations_only.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_loss_falls_in_each_of_the_ten_steps_but_only_in_the_third_digit(scope):

@@ -11,16 +11,14 @@ from lessons.exercises import lesson10
 from lessons.exercises.lesson10 import EXERCISES
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "10_layers_and_cnn.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_the_shapes_are_those_of_the_lessons_network(scope):

@@ -7,7 +7,7 @@ import pytest
 
 from lessons.exercises.lesson11 import BROKEN, EVERY, EXERCISES, network
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
+from lessons.grading.sheet import load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "11_training.ipynb"
 
@@ -16,10 +16,9 @@ def test_every_exercise_is_asked_in_the_lesson():
     assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
 
 
-@pytest.mark.whole
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_every_classic_mistake_is_caught():

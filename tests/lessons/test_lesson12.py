@@ -10,17 +10,15 @@ import minigrad as mg
 from lessons.exercises.drive12 import looked_at, plain
 from lessons.exercises.lesson12 import OPERATIONS, PROGRAMS, fate, keeps, kept_at_most
 from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "12_memory.ipynb"
 LENGTH = 100_000
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def pieces(k):

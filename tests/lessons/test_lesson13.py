@@ -10,7 +10,6 @@ from lessons.exercises.lesson13 import EXERCISES
 from lessons.grading import check, predict
 from lessons.grading.judge import judge
 from lessons.grading.local import run_cases
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.autograd import Function, gradcheck, gradgradcheck
 from minigrad.autograd.gradcheck import GradcheckError
 from minigrad.errors import NotDifferentiableError
@@ -80,10 +79,9 @@ def test_the_length_has_a_hole_and_the_solution_of_exercise_2_has_none(scope):
 # ----------------------------------------------------------------------------------------------------------- the exercises
 
 
-def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), str(report)
+def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,16 +8,14 @@ import minigrad as mg
 from lessons.exercises.lesson14 import COLLEAGUES, EXERCISES, reference_skew
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.trace import first_divergence
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "14_debugging_and_profiling.ipynb"
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 def test_at_the_lessons_first_point_only_one_rule_is_refused(scope):

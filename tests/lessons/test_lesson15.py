@@ -12,16 +12,14 @@ from lessons.exercises.drive15 import moved
 from lessons.exercises.lesson15 import EXERCISES
 from lessons.grading import check, predict
 from lessons.grading.checking import check_exercise
-from lessons.grading.sheet import examine, load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "15_gpu.ipynb"
 PRETEND = mg.device("pretend")
 
 
-def test_the_sheet_is_fit_to_grade_with():
-    report = examine(load_sheet(LESSON))
-    assert report.ok, str(report)
-    assert not any(report.missed.values()), report.missed
+def test_the_sheet_is_fit_to_grade_with(examined):
+    assert examined.ok, str(examined)
+    assert not any(examined.missed.values()), examined.missed
 
 
 # ------------------------------------------------------------------------------------------------------- the pretend device

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.
 
 TEXT = "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$\n\nSee the [glossary](glossary.md)."
 SHOW = "import minigrad as mg\nimport viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0)"
+KERNEL = "import viz.hosting, os\nprint('static', viz.hosting.kernel_runs())"
 SOLUTION = "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n\nprint('six times seven is', 6 * 7)"
 
 
@@ -30,7 +31,7 @@ def course(folder, *codes):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
-    first = site.build(place / "out", course(place / "lessons", SHOW, SOLUTION))
+    first = site.build(place / "out", course(place / "lessons", SHOW, SOLUTION, KERNEL))
     assert first == place / "out" / "index.html"
     return place / "out"
 
@@ -57,6 +58,7 @@ def test_a_dead_link_is_found(tmp_path):
     assert site.dead_links(tmp_path) == ["a.html: b.html", "a.html: #there"]
 
 
+@pytest.mark.whole
 def test_a_cell_that_raises_stops_it_and_is_named(tmp_path):
     with pytest.raises(site.SiteError, match="ZeroDivisionError"):
         site.build(tmp_path / "out", course(tmp_path / "lessons", "1 / 0"))
@@ -70,7 +72,6 @@ def test_without_lessons_or_packages_it_says_so(tmp_path, monkeypatch):
         site.build(tmp_path / "out", tmp_path)
 
 
-def test_the_kernels_of_a_site_know_it_and_others_do_not(tmp_path):
-    out = site.build(tmp_path / "out", course(tmp_path / "lessons", "import viz.hosting, os; print('static', viz.hosting.kernel_runs())"))
-    assert "static False" in (out.parent / "01_sum.html").read_text()
+def test_the_kernels_of_a_site_know_it_and_others_do_not(made):
+    assert "static False" in (made / "01_sum.html").read_text()
     assert "MINIGRAD_STATIC" not in os.environ
