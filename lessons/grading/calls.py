@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
 from types import FrameType
 from typing import Any
@@ -205,9 +205,41 @@ class _Clipped(io.StringIO):
 def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
     """function(*args), or TimeUp after so many seconds. Raises Absent where something is called that is forbidden just now."""
     function = watched(function)
-    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-        return _with_alarm(function, args, seconds)
-    return _with_watchdog(function, args, seconds)
+    with _destructors_end_too():
+        if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+            return _with_alarm(function, args, seconds)
+        return _with_watchdog(function, args, seconds)
+
+
+@contextlib.contextmanager
+def _destructors_end_too() -> Iterator[None]:
+    """A TimeUp that a destructor is hit by does not get any further: Python reports it, and the loop goes on.
+
+    Here it is not reported, which a student would see in red. It is raised again at the next line outside the destructor.
+    """
+    before, tracing, active = sys.unraisablehook, sys.gettrace(), True
+
+    def explode(frame: FrameType, event: str, value: Any) -> Any:
+        if event == "line" and active:
+            raise TimeUp
+        return explode
+
+    def unraisable(about: sys.UnraisableHookArgs) -> None:
+        if not issubclass(about.exc_type, TimeUp):
+            before(about)
+        elif active:
+            sys._getframe(1).f_trace = explode
+            sys.settrace(explode)
+
+    sys.unraisablehook = unraisable
+    try:
+        yield
+    finally:
+        active = False
+        if sys.gettrace() is not tracing:
+            sys.settrace(tracing)
+        if sys.unraisablehook is unraisable:
+            sys.unraisablehook = before
 
 
 def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:

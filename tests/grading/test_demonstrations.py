@@ -160,7 +160,9 @@ def graded(tmp_path, monkeypatch, shared_libraries):
         for student, content in students.items():
             hand_in(tmp_path / "submitted", student, content)
             before = len(started)
-            report = run.grade(tmp_path / "sheet" / "sheet.py", tmp_path / "submitted", tmp_path / "out", run.Options("process", jobs=1))
+            report = run.grade(
+                tmp_path / "sheet" / "sheet.py", tmp_path / "submitted", tmp_path / "out", run.Options("process", jobs=1, wrap=False)
+            )
             own_solution = 1
             found[student] = (next(r.points for r in report.results if r.student == student), len(started) - before - own_solution)
         return found, last_hand_ins(tmp_path / "out" / "journal.jsonl")

@@ -15,6 +15,7 @@ from lessons.grading import confine, run
 from lessons.grading.results import gradescope, lms, report, similarity, site, tables
 from lessons.grading.sheet import load_sheet
 from minigrad.cli import main
+from tests.helpers.grader_libraries import made_once
 from tests.helpers.small_class import notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
@@ -28,7 +29,7 @@ CLASS = {
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def graded(tmp_path_factory, libraries_folder):
     """(sheet's path, results folder, everybody's results)."""
     top = tmp_path_factory.mktemp("results")
     path = write_sheet(top / "sheet")
@@ -36,7 +37,8 @@ def graded(tmp_path_factory):
         folder = top / "submitted" / student.replace("/", "∕")
         folder.mkdir(parents=True)
         (folder / "small.ipynb").write_text(json.dumps(content) if isinstance(content, dict) else content)
-    found = run.grade(path, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1)).results
+    with made_once(libraries_folder):
+        found = run.grade(path, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1, wrap=False)).results
     yield path, top / "out", found
     run.close_servers()
 

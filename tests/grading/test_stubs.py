@@ -48,7 +48,7 @@ def told(say: str, expected: str) -> bool:
     return any(part in say for part in expected.split("|"))
 
 
-def test_in_the_batch(tmp_path):
+def test_in_the_batch(tmp_path, shared_libraries):
     sheet = write_sheet(tmp_path / "sheet")
     for student, (source, _) in ANSWERS.items():
         hand_in(tmp_path / "submitted", student, notebook({"g": source}))

@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 
+from lessons.grading import calls, checking
 from lessons.grading.local import run_notebook
 from lessons.grading.sheet import Report, examine, load_sheet
 from minigrad import autograd
 from minigrad.networks import bprop_getters
+
+
+@pytest.fixture(autouse=True)
+def _patient_checks(monkeypatch) -> None:
+    """A check's time limit is for loops that nothing ends; on a busy machine other tests must not meet it."""
+    for module in (calls, checking):
+        monkeypatch.setattr(module, "SECONDS", 60.0)
 
 
 @pytest.fixture(scope="module")

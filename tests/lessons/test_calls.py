@@ -197,23 +197,40 @@ def writes_for_ever(tape, adjoint):
         adjoint["x1"] += 1.0
 
 
-@pytest.mark.parametrize("loop", [spins, spins_and_catches, swallows, swallows_in_a_helper, sleeps])
+class Slow:
+    """An object whose destructor takes longer than a check may."""
+
+    def __del__(self):
+        end = time.monotonic() + 0.6
+        while time.monotonic() < end:
+            pass
+
+
+def spins_in_a_destructor(a, da):
+    while True:
+        Slow()
+
+
+LOOPS = [spins, spins_and_catches, swallows, swallows_in_a_helper, sleeps, spins_in_a_destructor]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_a_loop_is_stopped_with_a_message(quick, loop):
     start = time.monotonic()
     feedback = check("sin", loop, RIGHT[1])
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert "`tangent_sin(a=0, da=1)` took too long, so it was stopped" in str(feedback)
     assert feedback.points == 1, "the other rule is judged all the same"
 
 
-@pytest.mark.parametrize("loop", [spins, spins_and_catches])
+@pytest.mark.parametrize("loop", [spins, spins_and_catches, spins_in_a_destructor])
 def test_a_loop_is_stopped_outside_the_main_thread(quick, loop):
     found = []
     start = time.monotonic()
     thread = threading.Thread(target=lambda: found.append(check("sin", loop, RIGHT[1])))
     thread.start()
     thread.join(20)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert "took too long" in str(found[0])
     assert found[0].points == 1
 
@@ -245,12 +262,12 @@ def test_right_work_is_right_outside_the_main_thread():
 
 def test_slow_calls_share_one_allowance(quick):
     def slow(a, da):
-        time.sleep(0.1)
+        time.sleep(0.5)
         return math.cos(a) * da
 
     start = time.monotonic()
     assert "took too long" in str(check("sin", slow, RIGHT[1]))
-    assert time.monotonic() - start < 2, "36 calls would take longer"
+    assert time.monotonic() - start < 9, "36 calls would take 18 seconds"
 
 
 def test_a_sweep_that_writes_for_ever_is_stopped_before_memory_is_full():
@@ -262,11 +279,13 @@ def test_a_sweep_that_writes_for_ever_is_stopped_before_memory_is_full():
 
 def test_nothing_of_the_time_limit_stays_behind(quick):
     handler, trace = signal.getsignal(signal.SIGALRM), sys.gettrace()
-    for loop in (swallows, spins):
+    unraisable = sys.unraisablehook
+    for loop in (swallows, spins, spins_in_a_destructor):
         check("sin", loop, RIGHT[1])
     assert signal.getsignal(signal.SIGALRM) is handler
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert sys.gettrace() is trace
+    assert sys.unraisablehook is unraisable
     time.sleep(0.25)  # an alarm that was left behind would end the test here
 
 

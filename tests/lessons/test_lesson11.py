@@ -16,6 +16,7 @@ def test_every_exercise_is_asked_in_the_lesson():
     assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
 
 
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with(examined):
     assert examined.ok, str(examined)
     assert not any(examined.missed.values()), examined.missed
@@ -83,6 +84,7 @@ def test_numpys_integers_are_an_index():
     assert check("early_stop", early_stop).passed
 
 
+@pytest.mark.whole
 def test_the_scrubber_has_the_epochs_of_which_the_text_tells(scope):
     """However fast the training is: the border closes within the first forty epochs, and one can go through them slowly."""
     epochs = [snapshot["epoch"] for snapshot in scope["live"].history.snapshots]

@@ -16,6 +16,7 @@ LESSON = Path(__file__).resolve().parents[2] / "lessons" / "12_memory.ipynb"
 LENGTH = 100_000
 
 
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with(examined):
     assert examined.ok, str(examined)
     assert not any(examined.missed.values()), examined.missed
