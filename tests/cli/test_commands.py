@@ -496,6 +496,7 @@ def test_check_fails_with_the_error_of_the_failing_cell(check, course):
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.whole
 def test_check_fails_where_a_check_of_the_course_does_not_work(check, course):
     """The cell runs, since a check never raises; but the course is not fit to be taught."""
     write_notebook(course / "01_first.ipynb", "from lessons.grading import _guarded\n_guarded('sin', lambda exercise: 1 / 0)")
@@ -505,6 +506,7 @@ def test_check_fails_where_a_check_of_the_course_does_not_work(check, course):
     assert "ZeroDivisionError" in done.stdout
 
 
+@pytest.mark.whole
 def test_check_fails_where_the_kernel_dies(check, course):
     write_notebook(course / "01_first.ipynb", "import os; os._exit(1)")
     done = check(course)
@@ -512,6 +514,7 @@ def test_check_fails_where_the_kernel_dies(check, course):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.whole
 def test_check_of_the_course_prints_the_value_and_both_derivatives(quiet_environment):
     done = in_a_process("lab", "--check", env=quiet_environment)
     assert done.returncode == 0, done.stderr

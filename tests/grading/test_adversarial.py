@@ -39,21 +39,18 @@ SAMPLE = {
     wrong: ("1 overwrites at fan-out", "6 sign", "forgets g", "rounded", "not started"),
     broken: ("a syntax error", "an endless loop in a call", "truncated", "a list", "no zip", "a zip"),
     cheating: (
-        *("func.vjp", "backward", "a static graph", "reload", "the registry of rules", "a rule's text"),
-        *("the installed library", "memory", "frames", "the grader's memory", "the sheet"),
-        *("open descriptors", "answers by shape", "nan", "an equal object", "a float that lies"),
-        *("masked", "patched NumPy", "points as output", "forged answers", "cheats the clock"),
-        *("an import hook", "a later answer for an earlier one", "a pickle in a value"),
+        *("func.vjp", "a static graph", "reload", "the registry of rules", "the installed library"),
+        *("memory", "frames", "the grader's memory", "the sheet", "open descriptors"),
+        *("an equal object", "a float that lies", "patched NumPy", "points as output"),
+        *("forged answers", "an import hook", "a later answer for an earlier one"),
     ),
     hostile: (
-        *("a fork bomb", "a daemon", "kills its parent", "a segmentation fault", "a memory bomb"),
-        *("writes outside", "edits the journal", "sends itself away", "script in everything"),
-        *("formulas in everything", "terminal escapes", "a zip that climbs"),
+        *("a daemon", "kills its parent", "a segmentation fault", "a memory bomb", "writes outside"),
+        *("sends itself away", "script in everything", "terminal escapes", "a zip that climbs"),
     ),
     sly: (
         *("the encoder's tables", "answers written early, then exit with 0", "homoglyphs"),
-        *("an array whose dtype lies", "the working folder removed", "hard links to what is not its own"),
-        *("an answer for each shape", "what the first process tells the second"),
+        *("the working folder removed", "what the first process tells the second"),
     ),
 }
 """One hand-in of each family, for the default run."""

@@ -171,27 +171,32 @@ def graded(tmp_path, monkeypatch, shared_libraries):
     run.close_servers()
 
 
+FORBIDDEN = "def own(x):\n    return mg.func.grad(lambda a: a * a)(mg.tensor(x)).item()"
+
+
 def test_one_process_does_as_long_as_nothing_is_called_that_is_not_there(graded):
+    found, journal = graded(plain=book(), library=book(free=BY_LIBRARY), forbidden=book(own=FORBIDDEN))
+    assert found["plain"] == (2.0, 1)
+    assert found["library"] == (2.0, 2), "a prediction may be computed with the library, and gets a process in which it is there"
+    assert found["forbidden"] == (1.0, 2)
+    assert journal["plain"]["not_run"] == ["cell 1", "cell 2"]
+    assert "shown" not in journal["plain"]["printed"]
+    assert journal["forbidden"]["exercises"]["own"]["returned"][0]["kind"] == "forbidden"
+
+
+@pytest.mark.whole
+def test_who_hides_a_call_or_ends_the_process_gets_as_many_processes_as_others(graded):
     found, journal = graded(
-        plain=book(),
-        library=book(free=BY_LIBRARY),
         silently=book(free=SILENTLY),
-        forbidden=book(own="def own(x):\n    return mg.func.grad(lambda a: a * a)(mg.tensor(x)).item()"),
         ends=book(own="def own(x):\n    import os\n    os._exit(0)"),
         hides_and_ends=book(free=SILENTLY + "\nimport os\nif free == 0.0:\n    os._exit(0)"),
         changed=book(shown=SHOWN + "  # mine"),
     )
-    assert found["plain"] == (2.0, 1)
-    assert found["library"] == (2.0, 2), "a prediction may be computed with the library, and gets a process in which it is there"
     assert found["silently"] == (2.0, 2), "though the student's code hides that it was not there"
-    assert found["forbidden"] == (1.0, 2)
     assert found["ends"] == (1.0, 2), "two processes, because a call ended the first one"
     assert found["hides_and_ends"] == (2.0, 3), "where something is absent is told before the process ends"
     assert found["changed"][0] == 2.0
-    assert journal["plain"]["not_run"] == ["cell 1", "cell 2"]
-    assert "shown" not in journal["plain"]["printed"] and "shown" in journal["changed"]["printed"]
-    assert journal["changed"]["not_run"] == []
-    assert journal["forbidden"]["exercises"]["own"]["returned"][0]["kind"] == "forbidden"
+    assert "shown" in journal["changed"]["printed"] and journal["changed"]["not_run"] == []
 
 
 def test_a_sheet_that_needs_what_it_shows_runs_it(graded, tmp_path):

@@ -18,6 +18,7 @@ import pytest
 from lessons.grading import confine, redact, supervisor
 from lessons.grading.exercise import Case, exercise
 from lessons.grading.judge import judge
+from tests.helpers.grader_libraries import made_once
 from tests.helpers.student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
 
 FOUND = confine.probe()
@@ -54,10 +55,9 @@ with_little_time.limit_s = 0.3
 
 
 @pytest.fixture(scope="module")
-def library():
-    folder = redact.make(())
-    yield folder
-    supervisor._remove(folder)
+def library(libraries_folder):
+    with made_once(libraries_folder):
+        return redact.library(())
 
 
 @pytest.fixture(scope="module")
