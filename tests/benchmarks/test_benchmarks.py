@@ -207,6 +207,7 @@ def test_the_workload_of_a_series_has_the_size_that_it_claims():
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.whole
 def test_growth_is_measured_by_a_command(tmp_path):
     done = run_module("benchmarks.growth", "jacobian", "chain", "--up-to", "1000", "--repeat", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -233,6 +234,7 @@ def test_the_command_on_growth_says_what_is_wrong(monkeypatch, capsys, arguments
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.whole
 def test_two_threads_are_compared_with_one_by_a_command(tmp_path):
     pytest.importorskip("threadpoolctl")
     done = run_module("benchmarks.threads", "two_moons", "--repeat", "2", "--out", str(tmp_path))

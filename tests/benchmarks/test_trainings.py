@@ -91,6 +91,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments):
     assert stopped.value.code == 2
 
 
+@pytest.mark.whole
 @needs_digits
 def test_the_documents_network_reads_97_of_100_digits():
     # In a process of its own, so that the number of threads can be set before the libraries are loaded.

@@ -30,6 +30,11 @@ def command(capsys):
     return run
 
 
+def whole(*values: str) -> list:
+    """Parameters of which the default run takes none."""
+    return [pytest.param(value, marks=pytest.mark.whole) for value in values]
+
+
 def in_a_process(*arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "minigrad", *arguments], capture_output=True, text=True, **options)
 
@@ -486,6 +491,7 @@ def test_check_prints_what_the_first_two_lessons_compute(check, course):
     assert sorted(course.rglob("*")) == before
 
 
+@pytest.mark.whole
 def test_check_fails_with_the_error_of_the_failing_cell(check, course):
     write_notebook(course / "01_first.ipynb", "print('before')", "def f():\n    return 1 / 0\nf()", "print('after')")
     done = check(course)
@@ -675,7 +681,7 @@ def mine(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("ending", ["png", "pdf", "gif", "webp"])
+@pytest.mark.parametrize("ending", ["png", *whole("pdf", "gif", "webp")])
 def test_trace_writes_pictures(command, tmp_path, ending):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
     assert command("trace", "x*x", "x=3", "-o", str(tmp_path / f"t.{ending}")) == (0, "", "")
@@ -732,7 +738,7 @@ def test_a_graph_too_large_to_draw_is_refused_before_it_is_recorded(command, tmp
             assert command("trace", *given, "many=29", "-o", str(tmp_path / f"a.{other}")) == (0, "", "") and most[-1] is None
 
 
-@pytest.mark.parametrize("ending", ["webp", "gif", "html", "pdf"])
+@pytest.mark.parametrize("ending", ["html", "webp", *whole("gif", "pdf")])
 def test_animate_writes_every_kind_of_film(command, tmp_path, ending):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
     options = [] if ending == "html" else ["--steps", "1-3", "--fps", "4", "--size", "small"] if ending != "pdf" else ["--steps", "1-3"]
