@@ -45,7 +45,11 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+SLOW = ("kept", "fast_adjoints")
+"""Their cases are large."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.whole) if n in SLOW else n for n in EXERCISES])
 def test_of_every_exercise(name):
     found = EXERCISES[name]
     cases = found.cases(3)
