@@ -30,8 +30,10 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--no-proxy-server",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
-"""With these Chromium asks no other machine for anything by itself."""
+"""With these Chromium asks no other machine for anything by itself, and a page cannot reach one either."""
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first of these that is there is driven; the first one draws no window and is faster."""
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -235,7 +237,7 @@ def chromium_path() -> str:
 
 @pytest.fixture(scope="session")
 def chromium(chromium_path) -> Iterator[Any]:
-    """Headless Chromium. Tests that use it belong to an xdist group: there can be one Playwright in a process."""
+    """Headless Chromium, one for all tests of a worker: there can be one Playwright in a process."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

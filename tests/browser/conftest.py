@@ -1,11 +1,14 @@
-"""A real JupyterLab and a real browser for the tests: what must be right for them to tell the truth.
+"""One JupyterLab and one browser for all tests of a worker, and what must be right for them to tell the truth.
 
 - The server is the one that `minigrad lab` starts, in a home folder of its own, so that nothing of the user's leaks in or out.
-- The browser may speak to this machine only. Each request to another one is refused and remembered, and so is each error in the console.
-- Waiting is done by the browser (`page.wait_for_...`), never by `time.sleep`: that would stop the handlers that answer the page's requests.
+- The browser reaches this machine only: it resolves no other name or address. Each attempt is remembered, and so is each console error.
+- All pages of tests are opened in one tab, all notebooks in one JupyterLab tab. A test that fails leaves a new tab to the next test.
+- Waiting is done by the browser (`page.wait_for_...`), never by `time.sleep`: that would stop the handlers that see the page's requests.
 """
 
+import contextlib
 import json
+import os
 import re
 import signal
 import socket
@@ -14,20 +17,24 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import viz
+
 TOKEN = "course"
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|file|about):")
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+"""Without a kernel's name in a notebook, JupyterLab asks for one and waits."""
 
 
 @dataclass
 class Visit:
-    """A page, the requests that it made to other machines, and the errors in its console."""
+    """A tab, the requests that its pages made to other machines, and the errors in its console."""
 
     page: Any
     outside: list[str] = field(default_factory=list)
@@ -37,6 +44,46 @@ class Visit:
         assert self.outside == [], "the page asked other machines for something"
         assert self.errors == [], "the console shows errors"
 
+    def reset(self) -> None:
+        """The window and the settings of the system that every test begins with."""
+        self.page.set_viewport_size({"width": 1400, "height": 1000})
+        self.page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
+        self.outside.clear()
+        self.errors.clear()
+
+
+class Tabs:
+    """Tabs of one browser that stay open from test to test, by name."""
+
+    def __init__(self, browser: Any):
+        self.browser = browser
+        self.open: dict[str, Visit] = {}
+
+    def tab(self, name: str) -> Visit:
+        if name not in self.open:
+            context = self.browser.new_context()
+            visit = self.open[name] = Visit(context.new_page())
+            keep = lambda url: LOCAL.match(url) or visit.outside.append(url)
+            context.on("request", lambda request: keep(request.url))
+            visit.page.on("websocket", lambda socket: keep(socket.url))
+            visit.page.on("console", lambda message: visit.errors.append(message.text) if message.type == "error" else None)
+            visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
+        self.open[name].reset()
+        return self.open[name]
+
+    def close(self, name: str) -> None:
+        if name in self.open:
+            self.open.pop(name).page.context.close()
+
+
+READY = """notebook => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    return panel?.context?.path === notebook && panel.context.isReady && panel.sessionContext?.session?.kernel?.status === "idle";
+}"""
+WITHIN = """(work, seconds) => Promise.race([work, new Promise((_, fail) =>
+    setTimeout(() => fail(new Error(`no answer from the kernel in ${seconds} s`)), seconds * 1000))])"""
+"""A kernel that hangs fails the test; without a limit, `page.evaluate` would wait for ever."""
+
 
 @dataclass
 class Lab:
@@ -44,26 +91,42 @@ class Lab:
 
     port: int
     folder: Path
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def write(self, notebook: str, cells: list[str] | dict[str, str]) -> None:
+        """Writes a notebook of code cells into the folder; the keys of a dict are the cells' ids."""
+        import nbformat
+
+        named = cells if isinstance(cells, dict) else {f"cell-{number}": code for number, code in enumerate(cells)}
+        made = [nbformat.v4.new_code_cell(code.strip(), id=name) for name, code in named.items()]
+        nbformat.write(nbformat.v4.new_notebook(cells=made, metadata=KERNEL), self.folder / notebook)
+        self.sources[notebook] = (self.folder / notebook).read_text(encoding="utf-8")
 
     def open(self, page: Any, notebook: str, app: str = "lab") -> None:
-        """Shows a notebook in a clean workspace and waits until its kernel can take orders; earlier ones would be lost without a word.
+        """Shows a notebook as it was first written, with a new kernel, and waits until the kernel can take orders.
+
+        Earlier orders would be lost without a word. The tab opens the application's address once; then JupyterLab opens the notebooks.
 
         app: "lab" (JupyterLab) or "notebook" (Notebook 7, which the same server offers).
         """
-        path = f"lab/tree/{notebook}?token={TOKEN}&reset" if app == "lab" else f"notebooks/{notebook}?token={TOKEN}"
-        page.goto(f"http://127.0.0.1:{self.port}/{path}")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-        page.wait_for_function(
-            """() => {
-                const panel = window.jupyterapp?.shell.currentWidget;
-                return panel?.context?.isReady && panel.sessionContext?.session?.kernel?.status === "idle";
-            }""",
-            timeout=60_000,
-        )
+        file = self.folder / notebook
+        file.write_text(self.sources.setdefault(notebook, file.read_text(encoding="utf-8")), encoding="utf-8")
+        if app == "lab" and page.url.startswith(f"http://127.0.0.1:{self.port}/lab"):
+            theme = "() => document.body.dataset.jpThemeLight === 'true'"
+            if not page.evaluate(theme):
+                page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+                page.wait_for_function(theme)
+            page.evaluate("path => window.jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)", notebook)
+        else:
+            path = f"lab/tree/{notebook}?token={TOKEN}&reset" if app == "lab" else f"notebooks/{notebook}?token={TOKEN}"
+            page.goto(f"http://127.0.0.1:{self.port}/{path}")
+            page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        page.wait_for_function(READY, arg=notebook, timeout=60_000)
 
     def run_all(self, page: Any) -> None:
         """Runs all cells and waits for the last; fails with the error of the first cell that has one."""
-        page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        run = "window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
+        page.evaluate(f"() => ({WITHIN})({run}, 300)")
         failed = page.evaluate(
             """() => window.jupyterapp.shell.currentWidget.content.widgets
                 .flatMap(cell => cell.model.type === "code" ? cell.model.outputs.toJSON() : [])
@@ -88,59 +151,99 @@ class Lab:
     def compute(self, page: Any, code: str) -> str:
         """Runs code in the notebook's kernel, beside its cells; returns what it prints, or its error."""
         return page.evaluate(
-            """async code => {
+            f"""async code => {{
                 const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-                const future = kernel.requestExecute({ code });
+                const future = kernel.requestExecute({{ code }});
                 let text = "";
-                future.onIOPub = message => { text += message.content.text ?? message.content.evalue ?? ""; };
-                await future.done;
+                future.onIOPub = message => {{ text += message.content.text ?? message.content.evalue ?? ""; }};
+                await ({WITHIN})(future.done, 60);
                 return text;
-            }""",
+            }}""",
             code,
         )
 
+    def wait_for(self, page: Any, code: str, printed: str) -> None:
+        """Waits until code prints this: a message from the page to the kernel takes a moment."""
+        deadline = time.monotonic() + 10
+        while (said := self.compute(page, code).strip()) != printed:
+            assert time.monotonic() < deadline, f"{code} printed {said!r}, not {printed!r}"
+            page.wait_for_timeout(20)
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        """An answer of the server's interface for programs."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/{path}?token={TOKEN}", method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or "null")
+
+    def close_all(self, page: Any | None) -> None:
+        """Closes every notebook in the tab without saving, and ends every kernel."""
+        from playwright.sync_api import Error
+
+        if page is not None:
+            with contextlib.suppress(Error):  # the browser ends with an interrupted run
+                page.evaluate(
+                    """() => { const app = window.jupyterapp;
+                        if (app) for (const panel of [...app.shell.widgets("main")]) if (panel.context) panel.dispose(); }"""
+                )
+        for session in self.ask("sessions"):
+            with contextlib.suppress(urllib.error.HTTPError):  # a kernel that has ended by itself
+                self.ask(f"sessions/{session['id']}", "DELETE")
+
+
+SERVER = """
+import os, signal, sys, threading
+
+def end_with_the_tests():  # the pipe closes with the process that holds its other end, however that ends
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(20)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+threading.Thread(target=end_with_the_tests, daemon=True).start()
+from minigrad.cli import lab
+raise SystemExit(lab.main(sys.argv[1:]))
+"""
+
 
 @pytest.fixture(scope="session")
-def start_lab(quiet_environment, tmp_path_factory) -> Iterator[Any]:
-    """A function that runs `minigrad lab` on a folder of lessons (default: the course) and returns the `Lab`; the end stops all."""
-    running = []
-
-    def start(lessons: Path | None = None) -> Lab:
-        folder = tmp_path_factory.mktemp("lab") / "course"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        here = f"lab.LESSONS = lab.Path({str(lessons)!r})" if lessons else ""
-        arguments = [
-            str(folder),
-            "--",
-            "--no-browser",
-            "--ServerApp.ip=127.0.0.1",
-            f"--ServerApp.port={port}",
-            "--ServerApp.port_retries=0",
-            f"--IdentityProvider.token={TOKEN}",
-            "--LabApp.expose_app_in_browser=True",
-            "--JupyterNotebookApp.expose_app_in_browser=True",
-        ]
-        program = f"from minigrad.cli import lab\n{here}\nraise SystemExit(lab.main({arguments!r}))"
-        log = folder.parent / "server.log"
-        with log.open("wb") as output:
-            server = subprocess.Popen(
-                [sys.executable, "-c", program], env=quiet_environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
-        running.append(server)
+def lab(quiet_environment, tmp_path_factory) -> Iterator[Lab]:
+    """`minigrad lab` on the course, for all tests of a worker; a test adds its own notebooks with `write`."""
+    folder = tmp_path_factory.mktemp("lab") / "course"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = [
+        str(folder),
+        "--",
+        "--no-browser",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={TOKEN}",
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+    ]
+    log = folder.parent / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-c", SERVER, *arguments],
+            env=quiet_environment,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
         _wait_until_up(server, port, log)
-        return Lab(port, folder)
-
-    yield start
-    for server in running:
+        yield Lab(port, folder)
+    finally:
         server.send_signal(signal.SIGTERM)  # Jupyter ends its kernels first
-    for server in running:
         try:
             server.wait(30)
         except subprocess.TimeoutExpired:
-            server.kill()
+            os.killpg(server.pid, signal.SIGKILL)
             server.wait()
+        server.stdin.close()
 
 
 def _wait_until_up(server: subprocess.Popen, port: int, log: Path) -> None:
@@ -151,31 +254,91 @@ def _wait_until_up(server: subprocess.Popen, port: int, log: Path) -> None:
                 json.load(answer)
                 return
         except (urllib.error.URLError, OSError):
-            time.sleep(0.2)  # no browser is open yet that this could stop
-    server.kill()
-    server.wait()
+            time.sleep(0.1)  # no browser is open yet that this could stop
     pytest.fail(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-4000:]}")
 
 
+@pytest.fixture(scope="session")
+def tabs(chromium) -> Tabs:
+    """The worker's tabs: "page", "lab" and "notebook"."""
+    return Tabs(chromium)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """JupyterLab starts in one worker only; tests of pages are spread over all."""
+    for item in items:
+        if "lab" in getattr(item, "fixturenames", ()) and item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("jupyterlab"))
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
 @pytest.fixture
-def visit(chromium) -> Iterator[Visit]:
-    """A new, empty page that cannot leave this machine."""
-    context = chromium.new_context(viewport={"width": 1400, "height": 1000})
-    visit = Visit(context.new_page())
-
-    def guard(route: Any) -> None:
-        if LOCAL.match(route.request.url):
-            route.continue_()
-        else:
-            visit.outside.append(route.request.url)
-            route.abort()
-
-    context.route("**/*", guard)
-    visit.page.on("websocket", lambda socket: LOCAL.match(socket.url) or visit.outside.append(socket.url))
-    visit.page.on("console", lambda message: visit.errors.append(message.text) if message.type == "error" else None)
-    visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
+def visit(request, tabs) -> Iterator[Visit]:
+    """A tab that cannot leave this machine: the one of the application (parameter `app`) in tests with a `lab`, else the one of pages."""
+    lab: Lab | None = request.getfixturevalue("lab") if "lab" in request.fixturenames else None
+    app = getattr(request.node, "callspec", None) and request.node.callspec.params.get("app")
+    name = app or ("lab" if lab else "page")
+    visit = tabs.tab(name)
     yield visit
-    context.close()
+    failed = request.node.stash.get(FAILED, False)
+    if failed:
+        tabs.close(name)
+    if lab:
+        lab.close_all(None if failed else visit.page)
+
+
+@pytest.fixture
+def show(visit, tmp_path) -> Iterator[Callable[..., Any]]:
+    """A function that opens a Trace's page, or the text of one, and returns the viewer (the first, where there are several)."""
+
+    def go(what: Any, width: int | None = None, height: int = 900, **options: Any) -> Any:
+        if width:
+            visit.page.set_viewport_size({"width": width, "height": height})
+        return open_text(visit, tmp_path, what if isinstance(what, str) else viz.to_html(what, **options), "section.mg-root")
+
+    yield go
+    visit.assert_clean()
+
+
+def open_text(visit: Visit, folder: Path, text: str, part: str) -> Any:
+    """Opens a document from a file and waits for its first part that a selector names."""
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    visit.page.goto(path.as_uri())
+    found = visit.page.locator(part).first
+    found.wait_for()
+    return found
+
+
+def to(viewer: Any, k: int) -> None:
+    """Moves the viewer's clock, as dragging its slider does."""
+    viewer.evaluate(
+        """(root, k) => { const slider = root.querySelector(".mg-bar .mg-slider");
+            slider.value = k; slider.dispatchEvent(new Event("input", { bubbles: true })); }""",
+        k,
+    )
+
+
+def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
+    """What a JavaScript function of the viewer's element gives at each of the steps; one round trip for all of them."""
+    return viewer.evaluate(
+        f"""(root, steps) => {{ const slider = root.querySelector(".mg-bar .mg-slider"), look = {look};
+            return steps.map((k) => {{
+                slider.value = k; slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
+                return look(root);
+            }}); }}""",
+        list(steps),
+    )
 
 
 @pytest.fixture

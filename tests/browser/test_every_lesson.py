@@ -12,23 +12,17 @@ import pytest
 from lessons.edition import MARKER
 from lessons.workshop import FILE, HEAD, MADE_IN
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("lessons in the browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 LESSONS = sorted((Path(__file__).resolve().parents[2] / "lessons").glob("*.ipynb"))
 
 
-@pytest.fixture(scope="module")
-def course(start_lab):
-    """`minigrad lab` on the course itself."""
-    return start_lab()
-
-
 @pytest.mark.parametrize("lesson", [path.name for path in LESSONS], ids=lambda name: name.removesuffix(".ipynb"))
-def test_a_lesson_opens_and_runs_without_an_error(course, visit, lesson):
-    course.open(visit.page, lesson)
-    course.run_all(visit.page)  # fails with the error of the first cell that has one
-    for number in course.cells_with_widgets(visit.page)[:2]:  # and what it shows is alive
-        course.scroll_to(visit.page, number)
+def test_a_lesson_opens_and_runs_without_an_error(lab, visit, lesson):
+    lab.open(visit.page, lesson)
+    lab.run_all(visit.page)  # fails with the error of the first cell that has one
+    for number in lab.cells_with_widgets(visit.page)[:2]:  # and what it shows is alive
+        lab.scroll_to(visit.page, number)
         visit.page.locator(".jp-OutputArea-output :is(.mg-root, .mt-root)").first.wait_for(timeout=20_000)
     visit.assert_clean()
 
@@ -48,13 +42,13 @@ def solutions() -> dict[str, str]:
 class Student:
     """Works in the open notebook with the mouse and the keyboard; cells are known by their ids."""
 
-    def __init__(self, page, course):
-        self.page, self.course = page, course
+    def __init__(self, page, lab):
+        self.page, self.lab = page, lab
 
     def go_to(self, name: str):
         """Brings a cell before the eyes and the cursor into it."""
         ids = self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.id)")
-        self.course.scroll_to(self.page, ids.index(name))
+        self.lab.scroll_to(self.page, ids.index(name))
         cell = self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{ids.index(name)}']")
         cell.locator(".cm-content").click()
         return cell
@@ -100,18 +94,18 @@ class Student:
         return self.page.evaluate(found, name)
 
 
-def test_a_students_own_engine_comes_into_lesson_11_and_trains_the_network(course, visit):
+def test_a_students_own_engine_comes_into_lesson_11_and_trains_the_network(lab, visit):
     written = solutions()
-    student = Student(visit.page, course)
-    (course.folder / FILE).unlink(missing_ok=True)  # what the lessons before have kept, run without a solution
-    course.open(visit.page, "11_training.ipynb")
+    student = Student(visit.page, lab)
+    (lab.folder / FILE).unlink(missing_ok=True)  # what the lessons before have kept, run without a solution
+    lab.open(visit.page, "11_training.ipynb")
     student.runs("setup")
     said = student.runs("my-engine")
     assert f"There is no {FILE}" in said and student.text_of("my-engine").startswith("unpack()"), "who kept nothing is told so"
 
     kept = [written[name] for name in [*MADE_IN, "tensor", "operations"] if name in written]
     text = HEAD + "\n\n" + "\n\n\n".join(kept) + "\n"
-    (course.folder / FILE).write_text(text, encoding="utf-8")
+    (lab.folder / FILE).write_text(text, encoding="utf-8")
     assert "This cell is now the text of" in student.runs("my-engine")
     assert student.text_of("my-engine") == text.rstrip("\n")
     student.runs("my-engine", "budget", "network", "measures", "own-network")

@@ -1,14 +1,17 @@
 """Where the reader's system sets the colours (Windows' contrast themes), what colours and backgrounds say is still said."""
 
+import functools
+
 import pytest
 
 import minigrad as mg
 import viz
 from minigrad import nn
 from minigrad.watch import trace_function
+from tests.browser.conftest import open_text
 from viz import training
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 
 def f(x1, x2):
@@ -16,22 +19,20 @@ def f(x1, x2):
 
 
 @pytest.fixture
-def show(visit, tmp_path):
+def forced(visit, tmp_path):
     """A function that opens a document in a window of forced colours and waits for a part of it."""
 
     def go(document, part):
         visit.page.emulate_media(forced_colors="active")
-        (tmp_path / "page.html").write_text(document, encoding="utf-8")
-        visit.page.goto((tmp_path / "page.html").as_uri())
-        visit.page.locator(part).first.wait_for()
+        open_text(visit, tmp_path, document, part)
         return visit.page
 
     yield go
     visit.assert_clean()
 
 
-def test_the_line_at_work_and_the_step_told_last_differ_from_the_others(show):
-    page = show(viz.to_html(trace_function(f, 2.0, 5.0), step=18, views=["algorithm", "story"]), ".mg-line")
+def test_the_line_at_work_and_the_step_told_last_differ_from_the_others(forced):
+    page = forced(viz.to_html(trace_function(f, 2.0, 5.0), step=18, views=["algorithm", "story"]), ".mg-line")
     style = "(e, name) => getComputedStyle(e)[name]"
     now, other = page.locator(".mg-line.mg-current").last, page.locator(".mg-line:not(.mg-current)").first
     assert now.evaluate(style, "borderLeftColor") != other.evaluate(style, "borderLeftColor") == "rgb(255, 255, 255)"
@@ -39,6 +40,7 @@ def test_the_line_at_work_and_the_step_told_last_differ_from_the_others(show):
     assert page.locator("tr.mg-active th").first.evaluate(style, "borderLeftStyle") == "solid"
 
 
+@functools.cache
 def trained():
     mg.manual_seed(1)
     x, label = mg.data.disc(40, seed=0).tensors
@@ -54,8 +56,8 @@ def trained():
     return live.history
 
 
-def test_the_decision_surface_keeps_its_colours(show):
-    page = show(training.to_html(trained()), ".mt-root image")
+def test_the_decision_surface_keeps_its_colours(forced):
+    page = forced(training.to_html(trained()), ".mt-root image")
     colours = page.locator(".mt-root image").evaluate(
         """async e => {
             const image = new Image();
@@ -75,9 +77,7 @@ def test_the_decision_surface_keeps_its_colours(show):
 def test_the_letters_of_a_training_are_of_one_legible_size(visit, tmp_path, width):
     page = visit.page
     page.set_viewport_size({"width": 1000, "height": 900})
-    (tmp_path / "page.html").write_text(training.to_html(trained()), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".mt-root .mt-axis").first.wait_for()
+    open_text(visit, tmp_path, training.to_html(trained()), ".mt-root .mt-axis")
     page.set_viewport_size({"width": width, "height": 900})
     page.wait_for_timeout(300)  # the drawing follows the window
     sizes = page.locator(".mt-axis").evaluate_all("all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)")

@@ -12,20 +12,21 @@ from lessons.grading.kinds.predict import Predict
 from minigrad.program import trace as record
 from minigrad.trace.replay import state_at
 from minigrad.watch import trace_function
-from tests.browser.test_views import Tower, show, step_of, to, view  # noqa: F401  # the fixture and the reader's moves
+from tests.browser.conftest import at_each, to
+from tests.browser.test_views import Tower, step_of, view
 from viz.grouping import Tree
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def program():
     rng = np.random.default_rng(0)
     x, w = mg.tensor(rng.normal(size=(8, 5))), mg.tensor(rng.normal(size=(5, 3)), requires_grad=True)
     return record(lambda x, w: mg.autograd.grad(((x @ w).tanh() ** 2).sum(), [w])[0], x, w).as_trace(x, w)
 
 
-def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):  # noqa: F811
+def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):
     viewer = show(program, views=["memory"])
     lens = view(viewer, "memory")
     placed = {n["id"]: n["memory"] for n in program["nodes"] if "at" in n.get("memory", {})}
@@ -38,29 +39,30 @@ def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):  #
     pieces = [line.split(": ")[1].split(" → ") for line in lens.locator(".mg-pieces li").all_inner_texts()]
     assert [len(set(p)) for p in pieces] and max(map(len, pieces)) > 1
     reused = 0
-    for k, step in enumerate(program["steps"], 1):
-        to(viewer, k)
-        said = lens.get_by_role("status").inner_text()
+    look = "root => [root.querySelector(\"[data-view='memory'] [role='status']\").textContent, root.dataset.now]"
+    for step, (said, now) in zip(program["steps"], at_each(viewer, range(1, len(program["steps"]) + 1), look), strict=True):
         if "It is written where" in step["say"]:
             reused += 1
             before = re.search(r"where (\w+) was", step["say"])[1]
             assert f"{step['node']} is written where {before} was." in said
         if step["phase"] == "free":
             assert f"Nobody reads {step['node']} any more." in said
-            assert viewer.get_attribute("data-now") == "v", "a Program has no adjoints, so nothing there is purple"
+            assert now == "v", "a Program has no adjoints, so nothing there is purple"
     assert reused >= 3
     axe(visit.page, "html")
 
 
-def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):  # noqa: F811
+def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
     trace = trace_function(lambda x: mg.checkpoint(lambda a: mg.sin(a * a).exp(), x).square(), 0.5, mode="reverse")
     viewer = show(trace, views=["memory"])
     lens = view(viewer, "memory")
     assert lens.locator(".mg-again").count() >= 3
     again = 0
-    for k, step in enumerate(trace["steps"], 1):
-        to(viewer, k)
-        said, freed = lens.get_by_role("status").inner_text(), state_at(trace, k).freed
+    look = """root => [root.querySelector("[data-view='memory'] [role='status']").textContent,
+        [...root.querySelectorAll(".mg-node.mg-freed")].map(e => e.dataset.node)]"""
+    seen = at_each(viewer, range(1, len(trace["steps"]) + 1), look)
+    for k, (step, (said, hollow)) in enumerate(zip(trace["steps"], seen, strict=True), 1):
+        freed = state_at(trace, k).freed
         if "keep" in step:
             again += 1
             assert f"Computed again, and kept once more: {step['keep'][0]}." in said
@@ -70,7 +72,6 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):  # noqa: 
             assert (
                 step["drops"] == ["x"] and "holds no longer: x." in said and said.startswith("Kept for the reverse pass: 0 B in 0 values")
             )
-        hollow = viewer.locator(".mg-node.mg-freed").evaluate_all("all => all.map(e => e.dataset.node)")
         assert set(hollow) == freed
     assert again == 3 and [k for k, s in enumerate(trace["steps"], 1) if "drops" in s] == [len(trace["steps"])]
     to(viewer, len(trace["steps"]) - 1)
@@ -79,7 +80,7 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):  # noqa: 
     )
 
 
-def test_page_and_still_show_the_same_boxes(show):  # noqa: F811
+def test_page_and_still_show_the_same_boxes(show):
     mg.manual_seed(3)
     model = Tower()
     tower = trace_function(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0]], mode="reverse")
@@ -117,7 +118,7 @@ def answers_of(visit):
     )
 
 
-def test_predictions_of_arrays_go_from_the_page_to_the_grade(show, visit):  # noqa: F811
+def test_predictions_of_arrays_go_from_the_page_to_the_grade(show, visit):
     trace = trace_function(layer, *POINT, mode="reverse")
     viewer = show(trace, views=["predict"])
     lens = view(viewer, "predict")
@@ -159,7 +160,7 @@ def test_predictions_of_arrays_go_from_the_page_to_the_grade(show, visit):  # no
     assert [bool(m) for m in missed] == [False, False, True, True, True], "an element was asked, its shape is no answer"
 
 
-def test_a_sum_that_is_not_complete_is_not_graded_as_the_whole(show, visit):  # noqa: F811
+def test_a_sum_that_is_not_complete_is_not_graded_as_the_whole(show, visit):
     square = lambda x: x * x
     trace = trace_function(square, 3.0, mode="reverse")
     viewer = show(trace, views=["predict"])
@@ -175,7 +176,7 @@ def test_a_sum_that_is_not_complete_is_not_graded_as_the_whole(show, visit):  # 
     assert [exercise.verify(case, log) for case in exercise.cases(np.random.default_rng(0))] == [""]
 
 
-def test_chinese_pseudo_code_and_comparison(show, visit):  # noqa: F811
+def test_chinese_pseudo_code_and_comparison(show, visit):
     trace = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0)
     show(trace, lang="zh", views=["algorithm"])
     lines = visit.page.locator(".mg-pseudo code").all_inner_texts()

@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 
 import minigrad as mg
-import viz
 from minigrad.watch import trace_function
+from tests.browser.conftest import at_each, to
 from viz.reading import plain, runs
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 def long_sum(a, b, c, d):
@@ -33,34 +33,16 @@ def bare(text):
     return re.sub(r"[\s\u2062^()˙¯\u0307\u0304/]", "", text)
 
 
-@pytest.fixture
-def open_at(visit, tmp_path):
-    """A function that opens a Trace in a window of some width, and returns its slider."""
-
-    def go(trace, width):
-        visit.page.set_viewport_size({"width": width, "height": 800})
-        (tmp_path / "page.html").write_text(viz.to_html(trace, views=["story"]), encoding="utf-8")
-        visit.page.goto((tmp_path / "page.html").as_uri())
-        slider = visit.page.locator(".mg-bar .mg-slider")
-        slider.wait_for()
-        return slider
-
-    yield go
-    visit.assert_clean()
-
-
-@pytest.mark.parametrize("width", [390, 320])
-@pytest.mark.parametrize("name", TRACES)
-def test_no_formula_scrolls_sideways_on_a_phone_and_none_loses_a_sign(open_at, visit, name, width):
+@pytest.mark.parametrize("width", [320, pytest.param(390, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("name", ["rows", *(pytest.param(name, marks=pytest.mark.whole) for name in ("numbers", "matrices"))])
+def test_no_formula_scrolls_sideways_on_a_phone_and_none_loses_a_sign(show, name, width):
     trace = TRACES[name]()
-    slider = open_at(trace, width)
-    for k, step in enumerate(trace["steps"], 1):
-        slider.fill(str(k))
-        wide = visit.page.locator(".mg-formula, .mg-sums").evaluate_all(
-            "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
-        )
+    look = """root => [
+        [...root.querySelectorAll(".mg-formula, .mg-sums")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent),
+        root.querySelector(".mg-now .mg-formula").textContent]"""
+    found = at_each(show(trace, width, 800, views=["story"]), range(1, len(trace["steps"]) + 1), look)
+    for k, (step, (wide, shown)) in enumerate(zip(trace["steps"], found, strict=True), 1):
         assert wide == [], f"step {k}"
-        shown = visit.page.locator(".mg-now .mg-formula").text_content()
         whole = step["formula"][: next((i for i, t in enumerate(step["formula"]) if t.get("text") == "→"), None)]
         assert bare(shown) == bare(plain(runs(whole))), f"step {k}"
 
@@ -76,16 +58,14 @@ def lines(page):
     return ["".join(text for *_, text in line) for line in found]
 
 
-def test_a_line_begins_with_the_sign_it_was_broken_at_and_a_wide_window_has_one_line(open_at, visit):
+def test_a_line_begins_with_the_sign_it_was_broken_at_and_a_wide_window_has_one_line(show, visit):
     trace = TRACES["numbers"]()
     k = max(range(len(trace["steps"])), key=lambda i: len(trace["steps"][i]["formula"])) + 1
-    slider = open_at(trace, 320)
-    slider.fill(str(k))
+    to(show(trace, 320, 800, views=["story"]), k)
     first, *further = lines(visit.page)
     assert len(further) >= 2 and all(line[0] in "=+−·" for line in further), (first, further)
     assert sum(line.startswith("=") for line in further) == 2
-    slider = open_at(trace, 1280)
-    slider.fill(str(k))
+    to(show(trace, 1280, 800, views=["story"]), k)
     assert len(lines(visit.page)) == 1
     gaps = visit.page.locator(".mg-now .mg-formula math").evaluate_all(
         "all => all.slice(1).map((e, i) => e.getBoundingClientRect().left - all[i].getBoundingClientRect().right)"
@@ -93,8 +73,8 @@ def test_a_line_begins_with_the_sign_it_was_broken_at_and_a_wide_window_has_one_
     assert max(abs(gap) for gap in gaps) < 12, "pieces stand as close as in one formula"
 
 
-def test_the_sign_of_a_negative_number_stays_with_it(open_at, visit):
+def test_the_sign_of_a_negative_number_stays_with_it(show, visit):
     trace = trace_function(lambda x: x.sum(), [[-1234.5, -0.0001234, -3.25, -77.125]], source="")
-    open_at(trace, 320).fill("1")
+    to(show(trace, 320, 800, views=["story"]), 1)
     assert not any(line in ("−", "=", "= ") for line in lines(visit.page))
     assert len(lines(visit.page)) > 1

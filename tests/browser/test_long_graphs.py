@@ -6,15 +6,15 @@ import json
 import pytest
 
 import minigrad as mg
-import viz
 from minigrad.watch import trace_function
+from tests.browser.conftest import to
 from tests.helpers.trace_samples import all_samples, chain
 from viz.bundle import script
 from viz.layout import layout
 from viz.layout.lines import in_lines
 from viz.wires import curve
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 def sines(count):
@@ -51,23 +51,6 @@ TRACES = {
 }
 
 
-@pytest.fixture
-def show(visit, tmp_path):
-    """A function that opens a Trace's page in a window of some width and returns the viewer."""
-
-    def go(trace, width=1200, height=900, **options):
-        visit.page.set_viewport_size({"width": width, "height": height})
-        path = tmp_path / "page.html"
-        path.write_text(viz.to_html(trace, **options), encoding="utf-8")
-        visit.page.goto(path.as_uri())
-        viewer = visit.page.locator("section.mg-root").first
-        viewer.wait_for()
-        return viewer
-
-    yield go
-    visit.assert_clean()
-
-
 def near(a, b, tolerance=0.11):
     """Whether two layouts are the same up to the rounding of halves."""
     if isinstance(a, dict):
@@ -77,7 +60,7 @@ def near(a, b, tolerance=0.11):
     return abs(a - b) <= tolerance
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", ["sines", *(pytest.param(name, marks=pytest.mark.whole) for name in TRACES if name != "sines")])
 def test_the_browser_breaks_lines_where_python_does(visit, tmp_path, name):
     trace = TRACES[name]()
     place = layout(trace, "pure")
@@ -109,7 +92,10 @@ def cards(viewer):
     )
 
 
-@pytest.mark.parametrize(("width", "count"), [(1200, 40), (390, 40), (1200, 120), (390, 120)])
+@pytest.mark.parametrize(
+    ("width", "count"),
+    [(1200, 40), *(pytest.param(*case, marks=pytest.mark.whole) for case in ((390, 40), (1200, 120), (390, 120)))],
+)
 def test_a_long_chain_is_read_in_lines(show, visit, width, count):
     viewer = show(sines(count), width, views=["cut"])
     boxes = cards(viewer)
@@ -126,6 +112,24 @@ def test_a_long_chain_is_read_in_lines(show, visit, width, count):
     assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def settled(page, selector):
+    """Waits until the element has not scrolled for some frames."""
+    page.evaluate(
+        """selector => new Promise(resolve => {
+            const box = document.querySelector(selector);
+            let at = NaN, still = 0;
+            const look = () => {
+                still = box.scrollTop === at ? still + 1 : 0;
+                at = box.scrollTop;
+                still < 6 ? requestAnimationFrame(look) : resolve();
+            };
+            look();
+        })""",
+        selector,
+    )
+
+
+@pytest.mark.whole
 def test_the_active_card_and_the_strip_follow_the_clock(show, visit):
     trace = sines(120)
     viewer = show(trace)
@@ -135,7 +139,7 @@ def test_the_active_card_and_the_strip_follow_the_clock(show, visit):
     last = len(trace["steps"])
     seen = []
     for k in (0, last // 4, last // 2, last):
-        viewer.locator(".mg-bar .mg-slider").fill(str(k))
+        to(viewer, k)
         visit.page.wait_for_function(
             """() => {
                 const written = document.querySelector(".mg-node.mg-write");
@@ -145,7 +149,7 @@ def test_the_active_card_and_the_strip_follow_the_clock(show, visit):
                 return card.top >= box.top && card.bottom <= box.bottom;
             }"""
         )
-        visit.page.wait_for_timeout(500)  # scrolling ends
+        settled(visit.page, ".mg-graph")
         part = strip.locator(".mg-strip-seen")
         seen.append(float(part.get_attribute("x")))
     assert seen[0] < seen[1] < seen[2] and seen[3] < seen[2], "forward, and back at the end: the part that is seen moves on the strip"
@@ -163,7 +167,7 @@ def test_a_wire_between_lines_is_lit_in_both_directions_and_carries_its_label(sh
     for k, step in enumerate(trace["steps"], 1):
         if step["phase"] != "adjoint" or not step.get("edges"):
             continue
-        viewer.locator(".mg-bar .mg-slider").fill(str(k))
+        to(viewer, k)
         wire = viewer.locator(".mg-edge.mg-lit .mg-wire").first.get_attribute("d")
         if "Q" in wire:
             ends = wire
@@ -175,9 +179,10 @@ def test_a_wire_between_lines_is_lit_in_both_directions_and_carries_its_label(sh
     assert "l10 -4.5" in tip, "an adjoint's arrow points back"
 
 
+@pytest.mark.whole
 def test_another_width_breaks_other_lines_and_keeps_step_and_focus(show, visit):
     viewer = show(sines(40))
-    viewer.locator(".mg-bar .mg-slider").fill("30")
+    to(viewer, 30)
     viewer.locator(".mg-node").nth(3).focus()
     wide = len({round(box[1]) for box in cards(viewer)})
     visit.page.set_viewport_size({"width": 500, "height": 900})
@@ -204,7 +209,7 @@ def test_the_arrow_keys_walk_along_the_lines_and_between_them(show, visit):
     assert node() == "v8"
 
 
-@pytest.mark.parametrize("width", [320, 390, 700])
+@pytest.mark.parametrize("width", [390, pytest.param(320, marks=pytest.mark.whole), pytest.param(700, marks=pytest.mark.whole)])
 def test_a_short_graph_stays_in_one_piece_on_a_small_screen(show, width):
     viewer = show(all_samples()["seed"], width, height=800)
     boxes = cards(viewer)
@@ -215,7 +220,7 @@ def test_long_graphs_can_be_shown_in_one_line(show, visit):
     viewer = show(sines(40))
     tops = lambda: {round(box[1]) for box in cards(viewer)}
     assert len(tops()) > 4
-    viewer.locator(".mg-bar .mg-slider").fill("20")
+    to(viewer, 20)
     viewer.get_by_label("View", exact=True).click()
     viewer.get_by_role("checkbox", name="Long graphs in lines").uncheck()
     assert len(tops()) == 1 and viewer.locator(".mg-node.mg-write").count() == 1
@@ -223,6 +228,7 @@ def test_long_graphs_can_be_shown_in_one_line(show, visit):
     assert len(tops()) > 4
 
 
+@pytest.mark.whole
 def test_groups_that_are_all_opened_stand_in_lines_too(show, visit):
     viewer = show(sines(200))
     assert viewer.locator(".mg-node").count() < 30
@@ -233,10 +239,11 @@ def test_groups_that_are_all_opened_stand_in_lines_too(show, visit):
     assert all(box[0] >= place["x"] and box[2] <= place["x"] + place["width"] for box in boxes)
 
 
+@pytest.mark.whole
 def test_the_backward_graph_of_the_algorithm_stands_in_lines_and_its_dictionary_keeps_the_active_row_in_sight(show, visit):
     trace = sines(40)
     viewer = show(trace, views=["algorithm"])
-    viewer.locator(".mg-bar .mg-slider").fill(str(len(trace["steps"]) - 1))
+    to(viewer, len(trace["steps"]) - 1)
     boxes = viewer.locator(".mg-bnode .mg-card").evaluate_all("all => all.map(e => Math.round(e.getBoundingClientRect().top))")
     assert len(boxes) == 40 and len(set(boxes)) > 2
     place = viewer.locator(".mg-held-by").bounding_box()
@@ -244,6 +251,7 @@ def test_the_backward_graph_of_the_algorithm_stands_in_lines_and_its_dictionary_
     assert place["height"] <= 331 and place["y"] <= row["y"] and row["y"] + row["height"] <= place["y"] + place["height"] + 1
 
 
+@pytest.mark.whole
 def test_the_whole_of_a_graph_in_lines_can_be_seen_at_once(show, visit):
     viewer = show(sines(100))
     graph, strip = viewer.locator(".mg-graph"), viewer.locator(".mg-strip-of")

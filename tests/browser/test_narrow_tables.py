@@ -2,10 +2,10 @@
 
 import pytest
 
-import viz
 from minigrad.watch import trace_function
+from tests.browser.conftest import at_each
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 X, W = [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]], [[0.123, -0.456], [0.789, 1.234], [-2.345, 3.456]]
 TABLE = """() => {
@@ -22,18 +22,12 @@ TABLE = """() => {
 
 
 @pytest.mark.parametrize("width", [1280, 700, 390])
-def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(visit, tmp_path, width):
+def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(show, visit, width):
     trace, page = trace_function(lambda x, w: (x @ w).tanh().sum(), X, W, source=""), visit.page
     page.emulate_media(reduced_motion="reduce")
-    page.set_viewport_size({"width": width, "height": 900})
-    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    slider = page.locator(".mg-bar .mg-slider")
-    slider.wait_for()
+    viewer = show(trace, width)
     heights = set()
-    for k in range(1, len(trace["steps"]) + 1):
-        slider.fill(str(k))
-        found = page.evaluate(TABLE)
+    for k, found in enumerate(at_each(viewer, range(1, len(trace["steps"]) + 1), TABLE), 1):
         heights.add(found["tall"])
         assert all(found["written"]) and found["written"], f"step {k}: what is written is out of sight"
         assert found["cut"] == [], f"step {k}"
@@ -43,18 +37,13 @@ def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(visit, tmp_path,
     if width < 700:
         shadow = page.locator(".mg-tablebox").evaluate("e => getComputedStyle(e).backgroundAttachment")
         assert found["more"] > 0 and "local" in shadow and "scroll" in shadow, "that there is more to the side is seen"
-    visit.assert_clean()
 
 
 @pytest.mark.parametrize("width", [700, 660])
-def test_no_button_of_the_controls_stands_alone_in_a_line(visit, tmp_path, width):
+def test_no_button_of_the_controls_stands_alone_in_a_line(show, visit, width):
     page = visit.page
-    page.set_viewport_size({"width": width, "height": 900})
-    (tmp_path / "page.html").write_text(viz.to_html(trace_function(lambda x: x * x, 2.0, source="")), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".mg-bar").wait_for()
+    show(trace_function(lambda x: x * x, 2.0, source=""), width)
     tops = page.locator(".mg-bar > *").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect()).map(b => Math.round((b.top + b.bottom) / 40))"
     )
     assert min(tops.count(top) for top in tops) > 1 or len(set(tops)) == 1
-    visit.assert_clean()

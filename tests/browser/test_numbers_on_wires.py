@@ -8,11 +8,12 @@ import pytest
 import minigrad as mg
 import viz
 from minigrad.watch import trace_function
+from tests.browser.conftest import at_each, to
 from tests.helpers.trace_samples import all_samples
 from viz.layout import with_layout
 from viz.notes import NOTE_WIDTH, notes_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 
 def sines(x):
@@ -59,52 +60,38 @@ MEASURE = """() => {
 @pytest.mark.parametrize(
     ("name", "width"), [*((name, 1280) for name in TRACES), ("matrices", 700), *((name, 390) for name in ("seed", "sines"))]
 )
-def test_no_number_hides_its_wire_or_anything_else(visit, tmp_path, name, width):
-    trace, page = TRACES[name](), visit.page
-    page.set_viewport_size({"width": width, "height": 900})
-    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    slider = page.locator(".mg-bar .mg-slider")
-    slider.wait_for()
+def test_no_number_hides_its_wire_or_anything_else(show, name, width):
+    trace = TRACES[name]()
+    viewer = show(trace, width)
     steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
-    for k in steps[:: max(1, len(steps) // 8)]:
-        slider.fill(str(k))
-        found = page.evaluate(MEASURE)
+    steps = steps[:: max(1, len(steps) // 8)]
+    for k, found in zip(steps, at_each(viewer, steps, MEASURE), strict=True):
         assert found["pills"] and found["seen"], f"step {k}"
         assert min(found["seen"]) > 0.25, f"step {k}: a number covers most of a wire"
         assert found["hits"] == [0, 0, 0, 0], f"step {k}: numbers that meet: cards, points of arrows, numbers, the edge of the picture"
-    visit.assert_clean()
 
 
-def test_a_number_stands_on_its_wire_where_there_is_room_and_beside_it_where_there_is_not(visit, tmp_path):
+def test_a_number_stands_on_its_wire_where_there_is_room_and_beside_it_where_there_is_not(show, visit):
     page, trace = visit.page, trace_function(lambda x: (x * 3.0) * -0.12345678, 2.0, source="")
-    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".mg-bar .mg-slider").wait_for()
+    viewer = show(trace)
     covered = {}
     for k, step in enumerate(trace["steps"], 1):
         if step.get("contribs"):
-            page.locator(".mg-bar .mg-slider").fill(str(k))
+            to(viewer, k)
             covered[page.locator(".mg-label").first.text_content()] = min(page.evaluate(MEASURE)["seen"]) < 1
     assert covered == {"× 3": True, "× −0.1235": False}
 
 
 @pytest.mark.parametrize("name", ["seed", "long numbers", "matrices"])  # which are not broken into lines, whose length is the page's
-def test_stills_put_the_numbers_where_the_page_does(visit, tmp_path, name):
-    trace, page = TRACES[name](), visit.page
-    page.set_viewport_size({"width": 1280, "height": 900})
-    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    slider = page.locator(".mg-bar .mg-slider")
-    slider.wait_for()
+def test_stills_put_the_numbers_where_the_page_does(show, name):
+    trace = TRACES[name]()
+    viewer = show(trace, 1280)
     steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
     compared = 0
-    for k in steps[:: max(1, len(steps) // 6)]:
-        slider.fill(str(k))
-        seen = page.evaluate(
-            """() => [...document.querySelectorAll(".mg-label")].map(label => [label.textContent, ...["x", "y", "width", "height"].map(
-            name => +label.querySelector("rect").getAttribute(name))])"""
-        )
+    steps = steps[:: max(1, len(steps) // 6)]
+    labels = """root => [...root.querySelectorAll(".mg-label")].map(label => [label.textContent, ...["x", "y", "width", "height"].map(
+        name => +label.querySelector("rect").getAttribute(name))])"""
+    for k, seen in zip(steps, at_each(viewer, steps, labels), strict=True):
         svg = viz.to_svg(trace, k)
         found = re.findall(
             r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)" rx="[^"]+" class="s[vdg] pill".*?<text[^>]*>([^<]*)<', svg
@@ -115,7 +102,6 @@ def test_stills_put_the_numbers_where_the_page_does(visit, tmp_path, name):
             assert ours == pytest.approx(theirs, abs=0.2), f"step {k}"
             compared += 1
     assert compared
-    visit.assert_clean()
 
 
 def uses(x, b):
@@ -130,15 +116,11 @@ COVERED = """() => {
 }"""
 
 
-def test_a_shape_beside_a_wire_touches_none(visit, tmp_path):
+def test_a_shape_beside_a_wire_touches_none(show, visit):
     page, trace = visit.page, trace_function(uses, mg.ones(2, 3), mg.ones(3), mode="reverse", source="")
     for width in (2600, 1280):  # the second breaks it into lines
-        page.set_viewport_size({"width": width, "height": 900})
-        (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
-        page.goto((tmp_path / "page.html").as_uri())
-        page.locator(".mg-bar .mg-slider").wait_for()
+        show(trace, width)
         assert page.locator(".mg-shape").count() >= 8 and page.evaluate(COVERED) == 0
-    visit.assert_clean()
 
 
 SHAPED = {
@@ -148,11 +130,9 @@ SHAPED = {
 
 
 @pytest.mark.parametrize("f", SHAPED.values(), ids=SHAPED)
-def test_stills_put_the_shapes_where_the_page_does(visit, tmp_path, f):
+def test_stills_put_the_shapes_where_the_page_does(show, visit, f):
     page, trace = visit.page, trace_function(f, mg.ones(2, 3), mg.ones(3), mode="reverse", source="", names=["x", "b"])
-    (tmp_path / "page.html").write_text(viz.to_html(trace), encoding="utf-8")
-    page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".mg-bar .mg-slider").wait_for()
+    show(trace)
     assert not page.locator(".mg-inlines").count(), "lines would be as long as the page is wide"
     attributes = "e => [e.textContent, ...['x', 'y', 'textLength'].map(name => +e.getAttribute(name))]"
     places = f"() => [...document.querySelectorAll('.mg-shape')].map({attributes})"
@@ -160,4 +140,3 @@ def test_stills_put_the_shapes_where_the_page_does(visit, tmp_path, f):
     notes = notes_of(with_layout(trace))
     squeezed = lambda note: round(note.room) if note.room < NOTE_WIDTH * len(note.text) else 0
     assert [(note.text, (note.x, note.y, squeezed(note))) for note in notes] == seen and len(seen) > 5
-    visit.assert_clean()

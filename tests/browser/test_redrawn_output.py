@@ -1,9 +1,8 @@
 """What the reader did stays when a notebook draws an output anew: a cell is moved, a notebook is closed and opened again."""
 
-import nbformat
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
 pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 
@@ -36,20 +35,12 @@ viz.iframe(trace_function(f, 2.0, 5.0))""",
 NUMBER = {name: i for i, name in enumerate(CELLS)}
 
 
-@pytest.fixture(scope="module")
-def kept_lab(start_lab, tmp_path_factory):
-    lessons = tmp_path_factory.mktemp("lessons")
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    cells = [nbformat.v4.new_code_cell(code.strip(), id=name) for name, code in CELLS.items()]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), lessons / "01_kept.ipynb")
-    return start_lab(lessons)
-
-
 @pytest.fixture
-def notebook(kept_lab, visit):
-    kept_lab.open(visit.page, "01_kept.ipynb")
-    kept_lab.run_all(visit.page)
-    return kept_lab
+def notebook(lab, visit):
+    lab.write("kept.ipynb", CELLS)
+    lab.open(visit.page, "kept.ipynb")
+    lab.run_all(visit.page)
+    return lab
 
 
 def viewer_of(lab, page, number):
@@ -146,15 +137,15 @@ def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_
     page.get_by_role("slider", name="x1").fill("4")
     viewer.get_by_role("button", name="Last").click()
     viewer.locator("tr[data-node='x1'] td[data-col='g']").get_by_text("5.25", exact=True).wait_for()
-    page.wait_for_timeout(500)  # the messages to the kernel
-    known = notebook.compute(page, "print(sorted(stepper.reader['views']), stepper.step, len(stepper.answers))")
-    assert known.strip() == "['cut', 'orders', 'predict'] 6 4", "two predictions and two picks"
+    known = "print(sorted(stepper.reader['views']), stepper.step, len(stepper.answers))"
+    notebook.wait_for(page, known, "['cut', 'orders', 'predict'] 6 4")  # two predictions and two picks
+    notebook.wait_for(page, "print(dragged.inputs['x1'], dragged.step)", "4 23")
 
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
     page.wait_for_function("() => !document.querySelector('.jp-Notebook')")
-    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:open', { path: '01_kept.ipynb' })")
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:open', { path: 'kept.ipynb' })")
     page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
         timeout=60_000,

@@ -11,6 +11,7 @@ from lessons import site
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.whole,
     pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
 ]
 

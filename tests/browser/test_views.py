@@ -11,11 +11,12 @@ import minigrad as mg
 import viz
 from minigrad.trace.replay import cut_sums, state_at
 from minigrad.watch import trace_function
+from tests.browser.conftest import at_each, to
 from tests.helpers.trace_samples import all_samples, chain
 from viz.jacobian import jacobian_trace
 from viz.numbers import short
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 def f(x1, x2):
@@ -41,31 +42,11 @@ class Tower(mg.nn.Module):
         return self.head(x)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tower():
     mg.manual_seed(3)
     model = Tower()
     return trace_function(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], mode="reverse")
-
-
-@pytest.fixture
-def show(visit, tmp_path):
-    """A function that opens a Trace's page, or the text of one, and returns the viewer (the first, where there are several)."""
-
-    def go(what, **options):
-        path = tmp_path / "page.html"
-        path.write_text(what if isinstance(what, str) else viz.to_html(what, **options), encoding="utf-8")
-        visit.page.goto(path.as_uri())
-        viewer = visit.page.locator("section.mg-root").first
-        viewer.wait_for()
-        return viewer
-
-    yield go
-    visit.assert_clean()
-
-
-def to(viewer, k):
-    viewer.locator(".mg-bar .mg-slider").fill(str(k))
 
 
 def step_of(viewer):
@@ -95,35 +76,49 @@ def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
     assert not viewer.get_by_role("checkbox", name="Cut lens").is_checked() and view(viewer, "cut").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_any_view(show, visit, axe, tower, scheme):
+AXE = {
+    "numbers": ["predict", "story", "algorithm", "orders", "cut", "memory"],
+    "layers": ["arrays", "memory", "algorithm"],
+    "jacobian": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [
+        pytest.param(name, scheme, marks=[] if (name, scheme) == ("numbers", "light") else pytest.mark.whole)
+        for name in AXE
+        for scheme in ("light", "dark")
+    ],
+)
+def test_axe_finds_nothing_in_any_view(show, visit, axe, tower, name, scheme):
     visit.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    for trace, views in (
-        (trace_function(f, 2.0, 5.0), ["predict", "story", "algorithm", "orders", "cut", "memory"]),
-        (tower, ["arrays", "memory", "algorithm"]),
-        (jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0), []),
-    ):
-        show(trace, views=views, step=len(trace["steps"]) - 2)
-        axe(visit.page, "html")
+    if name == "layers":
+        trace = tower
+    else:
+        trace = trace_function(f, 2.0, 5.0) if name == "numbers" else jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
+    show(trace, views=AXE[name], step=len(trace["steps"]) - 2)
+    axe(visit.page, "html")
 
 
-@pytest.mark.parametrize("name", ["seed", "arrays", "deep", "naninf", "hostile", "constants", "identity"])
+@pytest.mark.parametrize(
+    "name",
+    ["arrays", *(pytest.param(name, marks=pytest.mark.whole) for name in ("seed", "deep", "naninf", "hostile", "constants", "identity"))],
+)
 def test_every_view_of_every_sample_survives_every_step(show, visit, name):
     sample = all_samples()[name]
     viewer = show(sample, views=["story", "algorithm", "orders", "cut", "memory", "arrays"])
-    for k in [*range(0, len(sample["steps"]) + 1, 3), len(sample["steps"]), 0]:
-        to(viewer, k)
-        assert step_of(viewer) == k
+    steps = [*range(0, len(sample["steps"]) + 1, 3), len(sample["steps"]), 0]
+    counters = at_each(viewer, steps, "root => root.querySelector('.mg-counter').textContent")
+    assert [int(text.split("/")[0]) for text in counters] == steps
 
 
-def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, visit, tower):
-    for width in (320, 700, 1100):
-        visit.page.set_viewport_size({"width": width, "height": 900})
-        for trace in (trace_function(f, 2.0, 5.0), tower):
-            viewer = show(trace, views=["predict", "story", "algorithm", "orders", "cut", "memory", "arrays"])
-            for k in (0, 20, len(trace["steps"])):
-                to(viewer, k)
-                assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"at {width} px"
+@pytest.mark.parametrize("width", [320, pytest.param(700, marks=pytest.mark.whole), pytest.param(1100, marks=pytest.mark.whole)])
+def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, tower, width):
+    for trace in (trace_function(f, 2.0, 5.0), tower):
+        viewer = show(trace, width, views=["predict", "story", "algorithm", "orders", "cut", "memory", "arrays"])
+        over = at_each(viewer, (0, 20, len(trace["steps"])), "() => document.documentElement.scrollWidth - innerWidth")
+        assert max(over) <= 0
 
 
 # ---- explain, algorithm, cut, orders
@@ -145,21 +140,24 @@ def test_the_algorithm_shows_line_dictionary_and_graph_of_the_same_step(show, vi
     assert "has not begun" in panel.inner_text() and panel.locator(".mg-bnode:not(.mg-off)").count() == 0
     edges = {e["id"]: e for e in trace["edges"]}
     expected = {}
-    for k, step in enumerate(trace["steps"], 1):
-        to(viewer, k)
+    look = """root => { const panel = root.querySelector("[data-view='algorithm']"), all = part => [...panel.querySelectorAll(part)];
+        return {
+            found: Object.fromEntries(all(".mg-dictionary tbody tr").map(row =>
+                [row.dataset.node, [...row.querySelectorAll(".mg-part")].map(part => part.textContent)])),
+            graph: all(".mg-bnode:not(.mg-off)").length, lit: all(".mg-line.mg-current code").map(e => e.textContent),
+            edges: all(".mg-edge.mg-lit").length, told: panel.querySelector(".mg-sumup").textContent,
+        }; }"""
+    for step, seen in zip(trace["steps"], at_each(viewer, range(1, len(trace["steps"]) + 1), look), strict=True):
         if step["writes"][0][1] != "g":
             continue
         products = [c["product"] for c in step.get("contribs", [])] or [step["writes"][0][2]]
         expected.setdefault(step["node"], []).extend(products)
-        rows = panel.locator(".mg-dictionary tbody tr")
-        found = {r.get_attribute("data-node"): r.locator(".mg-part").all_inner_texts() for r in rows.all()}
-        assert found == {node: [short(p) for p in parts] for node, parts in expected.items()}
-        assert panel.locator(".mg-bnode:not(.mg-off)").count() == len(expected), "the backward graph grows with the dictionary"
-        lit = panel.locator(".mg-line.mg-current code").all_inner_texts()
-        assert lit[0].startswith("grad ←") if step["phase"] == "seed" else any("append part" in line for line in lit)
+        assert seen["found"] == {node: [short(p) for p in parts] for node, parts in expected.items()}
+        assert seen["graph"] == len(expected), "the backward graph grows with the dictionary"
+        assert seen["lit"][0].startswith("grad ←") if step["phase"] == "seed" else any("append part" in line for line in seen["lit"])
         if step["edges"]:
-            assert panel.locator(".mg-edge.mg-lit").count() == 1
-            assert edges[step["edges"][0]]["dst"] in panel.locator(".mg-sumup").inner_text()
+            assert seen["edges"] == 1
+            assert edges[step["edges"][0]]["dst"] in seen["told"]
     assert "return" in panel.locator(".mg-line.mg-current code").last.inner_text()
 
 
@@ -185,6 +183,7 @@ def test_the_cut_carries_the_same_sum_wherever_it_is(show, visit):
     assert viewer.locator(".mg-cut, .mg-before").count() == 0
 
 
+@pytest.mark.whole
 def test_a_broken_engine_is_seen_at_the_cut(show):
     trace = copy.deepcopy(trace_function(f, 2.0, 5.0))
     for step in trace["steps"]:
@@ -234,9 +233,8 @@ def test_a_player_is_not_read_aloud(show, visit):
 def test_an_entry_of_the_jacobian_is_said_when_it_is_found(show):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
     viewer = show(trace)
-    for k, step in enumerate(trace["steps"], 1):
-        to(viewer, k)
-        said = view(viewer, "jacobian").get_by_role("status").inner_text()
+    look = "root => root.querySelector(\"[data-view='jacobian'] [role='status']\").textContent"
+    for step, said in zip(trace["steps"], at_each(viewer, range(1, len(trace["steps"]) + 1), look), strict=True):
         names = [(trace["jacobian"]["rows"][i], trace["jacobian"]["columns"][j], short(v)) for i, j, v in step.get("entries", [])]
         assert said == " ".join(f"Found: ∂{row}/∂{column} = {value}." for row, column, value in names)
 
@@ -288,6 +286,7 @@ def test_an_answer_that_forgets_to_accumulate_is_told_so(show, visit):
     assert "is the new contribution alone" in panel.locator(".mg-sumup").inner_text() and step_of(viewer) == first
 
 
+@pytest.mark.whole
 def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visit):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
     viewer = show(trace, views=["predict"])
@@ -313,6 +312,7 @@ def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visi
     assert panel.locator(".mg-log li").count() == sum("pass" in s and s["phase"] != "seed" for s in steps) + 2, "two values, then each pass"
 
 
+@pytest.mark.whole
 def test_of_an_array_that_cannot_be_seen_the_shape_is_asked(show, visit):
     small = trace_function(lambda x: (x * x).sum(), [[1.0, 2.0], [3.0, 4.0]], mode="reverse")
     large = trace_function(lambda x: (x * x).sum(), [[float(i + j) for i in range(6)] for j in range(5)], mode="reverse")
@@ -342,11 +342,11 @@ def test_a_graph_grows_without_moving_and_marks_its_generations(show, visit):
     places = lambda: viewer.locator(".mg-node").evaluate_all("all => all.map(e => [e.dataset.node, e.getBBox().x, e.getBBox().y])")
     assert later and ghosts() == later
     before, count = places(), []
-    for k in range(len(trace["steps"]) + 1):
-        to(viewer, k)
-        count.append(len(ghosts()))
+    unborn = "root => [...root.querySelectorAll('.mg-node.mg-unborn')].map(e => e.dataset.node)"
+    for k, seen in enumerate(at_each(viewer, range(len(trace["steps"]) + 1), unborn)):
+        count.append(len(seen))
         born = {n for s in trace["steps"][:k] for n in s.get("add", [])}
-        assert ghosts() == later - born
+        assert set(seen) == later - born
     assert places() == before and sorted(count, reverse=True) == count and count[-1] == 0
     style = lambda s, n: visit.page.evaluate("([s, n]) => getComputedStyle(document.querySelector(s))[n]", [s, n])
     assert style(".mg-edge.mg-stage-1:not(.mg-lit) .mg-wire", "strokeDasharray") != style(
@@ -359,6 +359,7 @@ def test_a_graph_grows_without_moving_and_marks_its_generations(show, visit):
     assert "dangling" in viewer.locator(".mg-node[data-node='v2']").get_attribute("aria-label")
 
 
+@pytest.mark.whole
 def test_the_legend_names_the_function_its_derivatives_and_the_dangling(show, visit):
     """Document 002's Jvp: black, blue and yellow networks, and the nodes that no output needs."""
 
@@ -381,6 +382,7 @@ def test_the_legend_names_the_function_its_derivatives_and_the_dangling(show, vi
     assert show(trace_function(f, 2.0, 5.0)).locator("figcaption .mg-legend[class*='mg-stage-']").count() == 0
 
 
+@pytest.mark.whole
 def test_a_bar_spans_a_name_of_several_letters(show, visit):
     trace = trace_function(lambda phi: mg.sin(phi) * phi, 0.5, mode="reverse")
     viewer = show(trace, views=["algorithm"], step=len(trace["steps"]))
@@ -393,6 +395,7 @@ def test_a_bar_spans_a_name_of_several_letters(show, visit):
     assert viewer.locator(".mg-formula mover").count() > 0, "one letter has its bar as before"
 
 
+@pytest.mark.whole
 def test_the_backward_graph_is_as_large_as_its_own_names_need(show):
     values = [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]]
     trace = trace_function(lambda x, b: ((x + b) * x).sum(), values, [0.1, 0.2, -0.3], mode="reverse")
@@ -408,20 +411,26 @@ def test_the_backward_graph_is_as_large_as_its_own_names_need(show):
     assert columns["v3"] < columns["v2"] < columns["v1"] < min(columns["x"], columns["b"]), "from the output to the inputs"
 
 
+@pytest.mark.whole
 def test_the_mark_of_a_cut_does_not_hide_the_number_on_its_edge(show):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, views=["cut"], step=16)
-    box = lambda part: viewer.locator(part).evaluate_all(
-        "all => all.map(e => e.getBBox()).map(b => [b.x, b.y, b.x + b.width, b.y + b.height])"
-    )
-    for k in range(15, 24):
-        to(viewer, k)
-        for place in range(2, 7):
-            view(viewer, "cut").get_by_role("slider").fill(str(place))
-            for mark, pill in itertools.product(box(".mg-cutmark"), box(".mg-label rect")):
+    look = """root => { const slider = root.querySelector("[data-view='cut'] input");
+        const boxes = part => [...root.querySelectorAll(part)].map(e => e.getBBox()).map(b => [b.x, b.y, b.x + b.width, b.y + b.height]);
+        return [2, 3, 4, 5, 6].map(place => {
+            slider.value = place; slider.dispatchEvent(new Event("input", { bubbles: true }));
+            return [boxes(".mg-cutmark"), boxes(".mg-label rect")];
+        }); }"""
+    met = 0
+    for k, cuts in enumerate(at_each(viewer, range(15, 24), look), 15):
+        for place, (marks, pills) in enumerate(cuts, 2):
+            for mark, pill in itertools.product(marks, pills):
+                met += 1
                 assert mark[2] < pill[0] or pill[2] < mark[0] or mark[3] < pill[1] or pill[3] < mark[1], f"step {k}, cut {place}"
+    assert met > 40
 
 
+@pytest.mark.whole
 def test_three_backward_generations_have_three_looks(show, visit):
     trace = copy.deepcopy(all_samples()["reverse"])
     for node, stage in zip(trace["nodes"][2:], ("first backward", "second backward", "third backward"), strict=False):
@@ -440,11 +449,9 @@ def test_three_backward_generations_have_three_looks(show, visit):
 def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["memory"])
-    panel = view(viewer, "memory")
     held, reads = [], {}
-    for k, step in enumerate([None, *trace["steps"]]):
-        to(viewer, k)
-        text = panel.locator(".mg-sumup").inner_text()
+    told = at_each(viewer, range(len(trace["steps"]) + 1), "root => root.querySelector(\"[data-view='memory'] .mg-sumup\").textContent")
+    for k, (step, text) in enumerate(zip([None, *trace["steps"]], told, strict=True)):
         held.append(int(re.search(r"pass: (\d+) B", text)[1]))
         if step and step.get("uses"):
             assert f"This step reads {', '.join(step['uses'])}" in text
@@ -457,6 +464,7 @@ def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
     assert kept == sum(bool(n.get("saved")) for n in trace["nodes"]) and viewer.locator(".mg-node.mg-freed").count() == kept
 
 
+@pytest.mark.whole
 def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_is_kept(show):
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"))
     square, words = viewer.locator(".mg-node .mg-kept:visible"), viewer.locator(".mg-left figcaption")
@@ -472,7 +480,8 @@ def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_
 
 
 @pytest.mark.parametrize(
-    ("lang", "forward", "reverse"), [("en", "Forward mode, seed", "Reverse mode, seed"), ("zh", "前向模式，种子", "反向模式，种子")]
+    ("lang", "forward", "reverse"),
+    [("en", "Forward mode, seed", "Reverse mode, seed"), pytest.param("zh", "前向模式，种子", "反向模式，种子", marks=pytest.mark.whole)],
 )
 def test_the_seeds_of_the_passes_stand_under_the_title(show, lang, forward, reverse):
     said = lambda viewer: [re.sub(r"\s", "", text) for text in viewer.locator(".mg-seed").all_text_contents()]
@@ -486,6 +495,7 @@ def test_the_seeds_of_the_passes_stand_under_the_title(show, lang, forward, reve
     assert said(show(jacobian_trace(lambda a, b: a * b, 2.0, 3.0), lang=lang)) == [], "each pass says its own"
 
 
+@pytest.mark.whole
 def test_no_click_on_a_node_shuts_the_panel_of_orders(show):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["orders"], step=7)
@@ -505,6 +515,7 @@ def test_the_mark_of_a_column_is_no_letter(show):
     assert viewer.locator(".mg-mark").all_text_contents() == [""] * viewer.locator(".mg-mark").count(), "a node may have any letter's name"
 
 
+@pytest.mark.whole
 def test_a_shape_is_written_once_for_all_wires_of_a_node_and_touches_nothing(show, visit):
     viewer = show(trace_function(lambda x: (x.t() - x.exp()).pow(2).sum(), [[0.0, 1.0], [-1.0, 0.5]], mode="reverse"))
     assert viewer.locator(".mg-shape").count() == 5
@@ -592,6 +603,7 @@ def test_modules_are_boxes_that_open_and_close_and_repeated_blocks_are_folded(sh
     assert "▸ head" in labels(), "from the table as well"
 
 
+@pytest.mark.whole
 def test_branches_side_by_side_are_no_repetition(show):
     class Fork(mg.nn.Module):
         def __init__(self):
@@ -608,12 +620,11 @@ def test_branches_side_by_side_are_no_repetition(show):
 
 def test_every_step_lights_the_box_that_holds_it(show, tower):
     viewer = show(tower)
-    inside = viewer.locator(".mg-graph")
-    for k in range(1, len(tower["steps"]) + 1, 4):
-        to(viewer, k)
-        assert inside.locator(".mg-node.mg-write").count() == 1 and viewer.locator("tr.mg-active").count() == 1
+    look = "root => ['.mg-graph .mg-node.mg-write', 'tr.mg-active'].map(part => root.querySelectorAll(part).length)"
+    assert {tuple(counts) for counts in at_each(viewer, range(1, len(tower["steps"]) + 1, 4), look)} == {(1, 1)}
 
 
+@pytest.mark.whole
 def test_opened_boxes_never_overlap_and_all_edges_run_on(show, visit, tower):
     viewer = show(tower)
     for _ in range(4):
@@ -630,6 +641,7 @@ def test_opened_boxes_never_overlap_and_all_edges_run_on(show, visit, tower):
         groups.first.click()
 
 
+@pytest.mark.whole
 def test_two_thousand_nodes_open_grouped_and_stay_usable(show, visit):
     trace = chain(2000)
     viewer = show(trace)
@@ -646,6 +658,7 @@ def test_two_thousand_nodes_open_grouped_and_stay_usable(show, visit):
     assert step_of(viewer) == 4331 and 0 < changes < 300, "no more than a few for each of the boxes on view"
 
 
+@pytest.mark.whole
 def test_zoom_by_keys_and_by_two_fingers(show, visit):
     viewer, page = show(all_samples()["seed"]), visit.page
     width = lambda: viewer.locator(".mg-svg").bounding_box()["width"]
@@ -673,10 +686,9 @@ def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
     viewer = show(trace)
     panel = view(viewer, "jacobian")
     filled = []
-    read = lambda table: [[c.inner_text() for c in row.locator("td.mg-entry").all()] for row in table.locator("tbody tr").all()]
-    for k in range(0, len(trace["steps"]) + 1):
-        to(viewer, k)
-        tables = [read(t) for t in panel.locator("table").all()]
+    read = """root => [...root.querySelectorAll("[data-view='jacobian'] table")].map(table => [...table.querySelectorAll("tbody tr")].map(
+        row => [...row.querySelectorAll("td.mg-entry")].map(cell => cell.textContent)))"""
+    for k, tables in enumerate(at_each(viewer, range(len(trace["steps"]) + 1), read)):
         filled.append([sum(c != "" for row in t for c in row) for t in tables])
         for t in tables:
             assert all(c in ("", short(truth[i][j])) for i, row in enumerate(t) for j, c in enumerate(row)), f"step {k}"
@@ -728,6 +740,7 @@ def test_traces_that_agree_say_so(show, visit):
     assert "agree in every value" in visit.page.locator(".mg-strip").inner_text()
 
 
+@pytest.mark.whole
 def test_sliders_move_through_a_grid_held_in_the_page(show, visit):
     grid = viz.sliders(f, x1=(1, 3), x2=(0, 5, 5), points=3, live=False)
     viewer = show(grid.to_html())
@@ -746,6 +759,7 @@ def test_sliders_move_through_a_grid_held_in_the_page(show, visit):
     assert viewer.locator("tr[data-node='x2'] td[data-col='g']").inner_text() == short(1 - math.cos(2.5))
 
 
+@pytest.mark.whole
 def test_the_interface_speaks_chinese(show, visit, axe):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, lang="zh", step=22, views=["predict", "algorithm", "cut"])

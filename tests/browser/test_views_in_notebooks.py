@@ -3,10 +3,9 @@
 The kernel takes part where it should: it reads the answers, traces again when an input is dragged, and moves the clock.
 """
 
-import nbformat
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 
@@ -58,11 +57,8 @@ viz.compare(right, wrong, names=("reference", "mine"))""",
 dragged = viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))
 dragged""",
 }
-OWN = {
-    "lab": set(),
-    "notebook": {"Cannot read properties of undefined (reading 'schema')", "Command 'filebrowser:open-path' not registered."},
-}
-"""Errors that the application itself writes into the console as it opens any notebook, an empty one too.
+OWN = {"Cannot read properties of undefined (reading 'schema')", "Command 'filebrowser:open-path' not registered."}
+"""Errors that Notebook 7 itself writes into the console as it opens any notebook, an empty one too.
 
 Notebook 7.6.5 restores JupyterLab's file browser on a notebook's page too. Its own tree resolver takes every address for one that names
 a file (the pattern is `/(/tree/.*)?`), so, if the address is routed after the file browser began to listen, that asks for the command
@@ -70,16 +66,6 @@ a file (the pattern is `/(/tree/.*)?`), so, if the address is routed after the f
 alone.
 """
 NUMBER = {name: i for i, name in enumerate(CELLS)}
-
-
-@pytest.fixture(scope="module")
-def views_lab(start_lab, tmp_path_factory):
-    """`minigrad lab` on one notebook that shows every view."""
-    lessons = tmp_path_factory.mktemp("lessons")
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    cells = [nbformat.v4.new_code_cell(code.strip(), id=name) for name, code in CELLS.items()]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), lessons / "01_views.ipynb")
-    return start_lab(lessons)
 
 
 class Notebook:
@@ -101,18 +87,20 @@ class Notebook:
         return self.lab.compute(self.page, code).strip()
 
 
-@pytest.fixture(params=["lab", "notebook"])
-def notebook(request, views_lab, visit):
-    views_lab.open(visit.page, "01_views.ipynb", request.param)
-    visit.page.wait_for_timeout(1500)
-    assert set(visit.errors) <= OWN[request.param], "before any cell has run"
-    visit.errors.clear()
-    views_lab.run_all(visit.page)
-    return Notebook(views_lab, visit.page)
+APPS = pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
 
 
-def test_every_view_lives_in_the_notebook(notebook, visit, axe):
+@APPS
+def test_every_view_lives_in_the_notebook(lab, visit, axe, app):
     page = visit.page
+    lab.write("views.ipynb", CELLS)
+    lab.open(page, "views.ipynb", app)
+    if app == "notebook":
+        page.wait_for_timeout(1500)
+        assert set(visit.errors) <= OWN, "before any cell has run"
+        visit.errors.clear()
+    lab.run_all(page)
+    notebook = Notebook(lab, page)
 
     # the clock, and five views that follow it
     viewer = notebook.viewer("all")
@@ -138,9 +126,8 @@ def test_every_view_lives_in_the_notebook(notebook, visit, axe):
     page.keyboard.press("Enter")
     viewer.get_by_label("Your answer").fill("11")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(500)  # the messages to the kernel
-    answers = notebook.ask("print([(a['step'], a['node'], a['column'], a['answer'], a['correct']) for a in asked.answers])")
-    assert answers == "[(2, 'v1', 'v', 0.693, True), (3, 'v2', 'v', 11, False)]"
+    answers = "print([(a['step'], a['node'], a['column'], a['answer'], a['correct']) for a in asked.answers])"
+    lab.wait_for(page, answers, "[(2, 'v1', 'v', 0.693, True), (3, 'v2', 'v', 11, False)]")
 
     # groups open by mouse and by keyboard
     viewer = notebook.viewer("groups")
@@ -186,11 +173,7 @@ def test_every_view_lives_in_the_notebook(notebook, visit, axe):
     visit.assert_clean()
 
 
-@pytest.fixture(scope="module")
-def large_lab(start_lab, tmp_path_factory):
-    """`minigrad lab` on a notebook with one large viewer."""
-    lessons = tmp_path_factory.mktemp("lessons")
-    code = """
+LARGE = """
 import json
 import minigrad as mg, viz
 from minigrad.watch import trace_function
@@ -202,44 +185,39 @@ def small(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 large = viz.show(chain, 0.7, mode="reverse", source="")
 large"""
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code.strip(), id="large")], metadata=kernel)
-    nbformat.write(notebook, lessons / "01_large.ipynb")
-    return start_lab(lessons)
 
 
-@pytest.mark.parametrize("app", ["lab", "notebook"])
-def test_a_large_trace_comes_compressed_and_the_newest_one_is_shown(large_lab, visit, app):
+@pytest.mark.whole
+@APPS
+def test_a_large_trace_comes_compressed_the_newest_one_is_shown_and_what_cannot_be_unpacked_is_said(lab, visit, app):
     page = visit.page
     frames = []  # what the server sends to the page, in bytes
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
-    large_lab.open(page, "01_large.ipynb", app)
-    page.wait_for_timeout(1500)
-    visit.errors.clear()  # Notebook 7's own, see OWN
+    lab.write("large.ipynb", [LARGE])
+    watch = lambda socket: socket.on("framereceived", lambda data: frames.append(len(data)))
+    page.on("websocket", watch)
+    lab.open(page, "large.ipynb", app)
+    page.remove_listener("websocket", watch)
+    if app == "notebook":
+        page.wait_for_timeout(1500)
+        visit.errors.clear()  # Notebook 7's own, see OWN
     frames.clear()
-    large_lab.run_all(page)
+    lab.run_all(page)
     viewer = page.locator(".jp-OutputArea-output section.mg-root")
     viewer.wait_for()
     last = int(viewer.locator(".mg-counter").inner_text().split("/")[1])
-    text, sent = map(int, large_lab.compute(page, "print(len(json.dumps(large.trace)), len(large.packed))").split())
+    text, sent = map(int, lab.compute(page, "print(len(json.dumps(large.trace)), len(large.packed))").split())
     assert last > 4_000 and text > 3_000_000 and sent < text / 8
     assert sent < max(frames) < text / 3, "no message holds the Trace as it is; the largest holds the page for readers without a kernel"
     viewer.get_by_role("button", name="Last").click()
     viewer.locator(".mg-counter").get_by_text(f"{last} / {last}", exact=True).wait_for()
     newer = "large.trace = trace_function(small, 2.0, 5.0); large.trace = trace_function(small, 1.0, 3.0)"
-    assert large_lab.compute(page, newer) == ""
+    assert lab.compute(page, newer) == ""
     viewer.locator(".mg-counter").get_by_text("0 / 23", exact=True).wait_for()
     viewer.get_by_role("button", name="Last").click()
     assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "4", "1/x1 + x2 at the newer point"
     visit.assert_clean()
 
-
-def test_what_cannot_be_unpacked_is_said_in_its_place(large_lab, visit):
-    page = visit.page
-    large_lab.open(page, "01_large.ipynb")
-    large_lab.run_all(page)
-    page.locator(".jp-OutputArea-output section.mg-root").wait_for()
-    assert large_lab.compute(page, "large.set_trait('packed', b'no gzip')") == ""
+    assert lab.compute(page, "large.set_trait('packed', b'no gzip')") == ""
     page.locator(".jp-OutputArea-output .mg-failed").get_by_role("alert").wait_for()
-    assert large_lab.compute(page, "large.trace = trace_function(small, 2.0, 5.0)") == ""
+    assert lab.compute(page, "large.trace = trace_function(small, 2.0, 5.0)") == ""
     page.locator(".jp-OutputArea-output .mg-counter").get_by_text("0 / 23", exact=True).wait_for()

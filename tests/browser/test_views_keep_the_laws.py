@@ -20,20 +20,25 @@ from viz.jacobian import jacobian_trace
 from viz.numbers import short
 from viz.scale import too_large
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 MOST_STEPS = 260  # of longer Traces so many states are looked at
 WIDTHS = {"bool": 1, "bfloat16": 2, "complex64": 8, "complex128": 16}
 
-# Goes to each wanted state; gives what the views say there.
-WALK = """(wanted) => {
+# Goes through all states; gives what the views and the table say at the wanted ones, and the first state that fails.
+WALK = """([wanted, last]) => {
   const slider = document.querySelector(".mg-bar .mg-slider"), view = (name) => document.querySelector(`[data-view="${name}"]`), seen = {};
   const texts = (root, selector) => [...(root?.querySelectorAll(selector) ?? [])].map((e) => e.textContent);
-  for (const k of wanted) {
+  for (let k = 0; k <= last; k++) {
     slider.value = k;
     slider.dispatchEvent(new Event("input"));
     if (document.querySelector(".mg-failed")) return { failed: `step ${k}: ${document.querySelector(".mg-failed").textContent}` };
+    const counter = document.querySelector(".mg-counter").textContent;
+    if (counter !== `${k} / ${last}`) return { failed: `step ${k}: ${counter}` };
+    if (!wanted.includes(k)) continue;
     seen[k] = {
+      table: [...document.querySelectorAll(".mg-right .mg-table tr[data-node]:not(.mg-grouprow)")].map((row) =>
+        [row.dataset.node, [...row.querySelectorAll("td[data-col]")].map((cell) => [cell.dataset.col, cell.textContent, cell.title])]),
       say: document.querySelector(".mg-say").textContent,
       grad: [...(view("algorithm")?.querySelectorAll(".mg-dictionary tbody tr") ?? [])].map((row) =>
         [row.dataset.node, texts(row, ".mg-part"), row.querySelector("td.mg-num").textContent]),
@@ -149,7 +154,7 @@ def hold(trace, visit, path):
     path.write_text(viz.to_html(trace, views=views), encoding="utf-8")
     visit.page.goto(path.as_uri())
     visit.page.locator("section.mg-root").first.wait_for()
-    found = visit.page.evaluate(WALK, wanted)
+    found = visit.page.evaluate(WALK, [wanted, last])
     assert "seen" in found, f"{trace['title']}: {found.get('failed')}"
     adjoints, buffers = any(c["key"] == "g" for c in trace["columns"]), any(n.get("memory") for n in trace["nodes"])
     held = held_bytes(trace)
@@ -159,6 +164,11 @@ def hold(trace, visit, path):
         assert here["told"] == min(k, 200), place
         if k:
             assert here["say"] == step["say"], place
+        for node, column, text, title in ((node, *cell) for node, row in here["table"] for cell in row):
+            value = state.cells.get((node, column))
+            assert (text == "") == (value is None), f"{place}: {node} {column}"
+            assert isinstance(value, dict) or value is None or text == short(value), f"{place}: {node} {column}"
+            assert value is None or title, f"{place}: {node} {column}"
         if adjoints and not passes:
             expected = dictionary(trace, k)
             shown = {node: (parts, total) for node, parts, total in here["grad"]}
@@ -258,7 +268,15 @@ def examples():
     }
 
 
-@pytest.mark.parametrize("name", ["numbers", "broadcast", "layers", "growing", "names", "large", "jacobian", "columns", "rows"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "numbers",
+        "broadcast",
+        "jacobian",
+        *(pytest.param(name, marks=pytest.mark.whole) for name in ("layers", "growing", "names", "large", "columns", "rows")),
+    ],
+)
 def test_every_view_says_what_the_trace_says(name, visit, tmp_path):
     hold(examples()[name], visit, tmp_path / "page.html")
     visit.assert_clean()

@@ -11,7 +11,7 @@ from viz.jacobian import jacobian_trace
 from viz.speech import names_of, pass_text, sentence
 from viz.texts import LANGUAGES, texts, words
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 FILLED = {"k": 3, "n": 4, "say": "x", "phase": "p", "title": "t", "node": "v1", "value": "2", "part": "7"}
 

@@ -155,7 +155,7 @@ def _paint(
     per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
     from viz.export import film
-    from viz.export.frame import READABLE, Scene
+    from viz.export.frame import READABLE, Scene, warn_of_boxes
 
     pixels = _pixels(size)
     _positive("dpi", dpi)
@@ -193,7 +193,8 @@ def _paint(
         )
     rest = round(1000 / fps)
     durations = [rest] * (len(numbers) - 1) + [round(rest * HOLD)]
-    with whole(path) as place:
+    with whole(path) as place, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # said below, once
         if form == "webp":
             film.webp(scene, numbers, place, pixels, durations, show)
         elif form == "gif":
@@ -202,6 +203,7 @@ def _paint(
             film.strip(scene, numbers, place, paper, per_page, show)
         else:
             film.still(scene, numbers[0], place, form, 72 * pixels[0] / scene.width)
+    warn_of_boxes(scene.written)
 
 
 def suffix(path: str | os.PathLike[str]) -> str:

@@ -10,7 +10,8 @@ All lengths are those of the layout. One unit is a point on paper, and becomes a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -91,10 +92,45 @@ def chinese_fonts() -> list[str]:
 
 def no_letters(what: str, instead: str) -> str:
     """What is said where there is no such font. what: what cannot be done; instead: what can."""
-    return (
-        f"no font with Chinese letters is installed here, so {what}. Install one (matplotlib looks for {', '.join(FONTS[1:])}), or write "
-        f"{instead} the fonts of whoever opens them"
-    )
+    return f"no font with Chinese letters is installed here, so {what}. {INSTALL}, or write {instead} the fonts of whoever opens them"
+
+
+INSTALL = (
+    f"Install one (matplotlib looks for {', '.join(FONTS[1:])}; on Debian and Ubuntu: apt-get install "
+    "fonts-noto-cjk) and delete matplotlib's list of fonts (fontlist-*.json in the folder that "
+    "matplotlib.get_cachedir() names)"
+)
+
+
+def undrawable(text: str) -> str:
+    """The characters of a text that none of the installed FONTS has, each once."""
+    return "".join(dict.fromkeys(ch for ch in text if not ch.isspace() and not _drawable(ch)))
+
+
+@lru_cache(maxsize=4096)
+def _drawable(ch: str) -> bool:
+    from matplotlib.font_manager import findfont, get_font
+
+    return any(get_font(findfont(name)).get_char_index(ord(ch)) for name in fonts())
+
+
+def warn_of_boxes(texts: Iterable[str]) -> None:
+    """Warns of the characters in texts that matplotlib would draw as boxes."""
+    lacking = undrawable("".join(texts))
+    if lacking:
+        shown = " ".join(f"{ch} (U+{ord(ch):04X})" for ch in lacking[:8]) + (" …" if len(lacking) > 8 else "")
+        what = "Chinese letters" if any(map(measure.is_wide, lacking)) else "these characters"
+        cure = INSTALL if any(map(measure.is_wide, lacking)) else "Write them in other characters"
+        warnings.warn(
+            f"no font with {what} is installed here: the picture shows boxes in place of {shown}. "
+            f"{cure}, or write an .svg or .html of the Trace: they take the fonts of whoever opens them",
+            MissingFontWarning,
+            stacklevel=2,
+        )
+
+
+class MissingFontWarning(UserWarning):
+    """A picture shows boxes in place of characters that no installed font has."""
 
 
 @lru_cache(maxsize=4096)
@@ -158,6 +194,7 @@ class Scene:
         self.trace = with_lines(trace if "seeded" in trace else spoken(trace, self.words))
         self.place = self.trace["layout"]
         self.scale = 1.0
+        self.written: set[str] = set()  # plain texts of all frames so far
         self.title = str(self.trace.get("title") or "") if title is None else title
         self.colour = {name: pair[dark] for name, pair in palette().items()}
         self.numbers = list(range(len(self.trace["steps"]) + 1)) if steps is None else list(steps)
@@ -645,6 +682,8 @@ class Scene:
         axes.add_collection(PatchCollection(cells, facecolors=inks, edgecolors="none", zorder=4, alpha=alpha), autolim=False)
 
     def _write(self, axes: Any, x: float, y: float, text: str, *, fontsize: float, **look: Any) -> None:
+        if "math_fontfamily" not in look:
+            self.written.add(text)
         axes.text(x, y, text, fontsize=fontsize * self.scale, **({"va": "baseline"} | look))
 
     def _stroke(self, axes: Any, x: Sequence[float], y: Sequence[float], **look: Any) -> None:
