@@ -12,17 +12,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from .. import backend
+from .. import backend, functions
 from ..backend import IMMUTABLE, HostArray, copy_with_strides_of, device_of, is_immutable, normal
 from ..engine import record as engine
 from ..errors import ProgramError
-from ..tensor import Tensor, wrap
+from ..ops.chance import RANDOM
+from ..tensor import Tensor, overwrite_payload, wrap
 from .instructions import Literal, Program, Ref, Type, map_params
 from .lower import Lowered, check_shape
-from .memory import Facts, plain_peak, total_bytes
+from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
 from .structure import collect, rebuild
+
+
+class OverlapError(ProgramError):
+    """Two tensors share memory, and a program that writes knows nothing of it. Nothing has been computed or written."""
 
 
 def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = None, seen: list[Any] | None = None) -> dict[int, Any]:
@@ -88,6 +94,9 @@ class Replayer:
         self.copied = [n in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         makers = program.makers()
         self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
+        self.draws = any(i.primitive.name in RANDOM for i in program.instructions)
+        self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
+        self.finish: Callable[[list[Tensor], Sequence[Any]], Any] = self._nested
 
     @property
     def program(self) -> Program:
@@ -105,7 +114,10 @@ class Replayer:
         yet; raises ProgramError if one is not of the type that was recorded."""
         payloads: list[Any] = []
         layout: list[Any] = []
+        arrays: list[Any] = []
         plain = True
+        for update in self.updates:
+            update.check()
         for i, tensor in enumerate(tensors):
             array = tensor.array if type(tensor) is Tensor else self._payload(i, tensor)
             shape, dtype = self.types[i]
@@ -122,34 +134,47 @@ class Replayer:
                     f"program was recorded with {self.program.types[number]!r}. Record another one."
                 )
             plain = _note_layout(array, layout) and plain
+            arrays.append(array)
+        if self.alone and len(set(map(overlap_key, [*payloads, *arrays]))) < len(payloads) + len(arrays) and overlapping(payloads + arrays):
+            raise OverlapError("two tensors that it is given, or finds outside, share memory, and it writes")
         return payloads, tuple(layout) if plain else None
 
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
-        """One run, on what `checked` found in order."""
-        for update in self.updates:
-            update.count()
-        if where is None:
-            return self.results(interpret(self.program, payloads), tensors)
-        spaces = self.spaces.get(where)
-        if spaces is None:
-            return self._first(payloads, where, tensors)
+        """One run, on what `checked` found in order. What ends it before something was written leaves the random numbers as they were."""
+        random = functions.random_state() if self.draws else None
+        parts = None
         try:
-            parts = spaces.pop()
-        except IndexError:  # the first run on buffers, or another thread has them
-            parts = self.lowered[where].workspace()
-        results = self.results(self._run(parts, payloads), tensors)
-        spaces.append(parts)
+            for update in self.updates:
+                update.count()
+            if where is None:
+                values: Any = interpret(self.program, payloads)
+            elif where not in self.spaces:
+                values = self._first(payloads, where)
+            else:
+                try:
+                    parts = self.spaces[where].pop()
+                except IndexError:  # the first run on buffers, or another thread has them
+                    parts = self.lowered[where].workspace()
+                values = self._run(parts, payloads)
+            results, steps = self.outcome(values, tensors)
+        except BaseException:
+            if random is not None:
+                functions.set_random_state(random)
+            raise
+        results = self.results(results, steps, tensors)
+        if parts is not None:
+            self.spaces[where].append(parts)
         return results
 
     # ------------------------------------------------------------------------------------------------------------------- running
 
-    def _first(self, payloads: list[Any], layout: tuple[Any, ...], tensors: Sequence[Any]) -> Any:
+    def _first(self, payloads: list[Any], layout: tuple[Any, ...]) -> Any:
         """The first run with inputs of this layout is plain, and watched; then the program is lowered for it, which the next run uses."""
         facts = Facts(len(self.program.types))
-        results = self.results(interpret(self.program, payloads, facts), tensors)
+        values = interpret(self.program, payloads, facts)
         self.lowered[layout] = Lowered(self.program, facts, backend.host)
         self.spaces[layout] = []
-        return results
+        return values
 
     def _run(self, parts: list[Callable[[list[Any]], None]], payloads: list[Any]) -> list[Any]:
         program = self.program
@@ -165,23 +190,33 @@ class Replayer:
                 part(v)
         return v
 
-    def results(self, values: Any, tensors: Sequence[Any]) -> Any:
-        """Write updates and gradients where they belong, and give back the results as tensors, nested as recorded."""
+    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], list[Callable[[], Any]]]:
+        """The results as tensors, and what is to be written where: updates, gradients, counts of steps."""
         program = self.program
         results = [wrap(fresh(values[n]) if copy else values[n]) for n, copy in zip(program.outputs, self.copied, strict=True)]
-        new = [(number, values[value]) for number, value in program.updates.items()]
-        if self.copied_updates:  # these may lie in memory that is about to be overwritten
-            new = [(n, fresh(array) if program.updates[n] in self.copied_updates else array) for n, array in new]
-        gradients = [(number, None if value is None else fresh(values[value])) for number, value in program.gradients.items()]
-        for number, array in new:
+        steps: list[Callable[[], Any]] = [update.commit for update in self.updates]
+        for number, value in program.updates.items():  # what may lie in memory that is about to be overwritten is copied
+            array = fresh(values[value]) if value in self.copied_updates else values[value]
             if number in program.captured:
-                self._write(program.captured[number], array)
+                steps.append(partial(self._write, program.captured[number], array))
             else:
-                from ..tensor import overwrite_payload
+                steps.append(partial(overwrite_payload, tensors[program.inputs.index(number)], array))
+        for number, gradient in program.gradients.items():
+            made = None if gradient is None else wrap(fresh(values[gradient]))
+            steps.append(partial(setattr, program.captured[number].tensor, "_grad", made))
+        return results, steps
 
-                overwrite_payload(tensors[program.inputs.index(number)], array)
-        for number, array in gradients:
-            program.captured[number].tensor._grad = None if array is None else wrap(array)
+    def results(self, results: list[Tensor], steps: list[Callable[[], Any]], tensors: Sequence[Any]) -> Any:
+        """Write what is to be written, whole, and give back the results nested as recorded."""
+        try:
+            _run_all(steps)
+        finally:
+            _run_all(steps)  # nothing is left half done by an interrupt
+        return self.finish(results, tensors)
+
+    def _nested(self, results: list[Tensor], _: Sequence[Any]) -> Any:
+        """Results nested as recorded."""
+        program = self.program
         if self.positional:
             return results[0] if len(results) == 1 else tuple(results)
         template = program.signature[1]
@@ -247,6 +282,12 @@ class Replayer:
             "buffers": len(lowered.buffers),
             "reused": lowered.arena.reused + lowered.taken_over,
         }
+
+
+def _run_all(steps: list[Callable[[], Any]]) -> None:
+    while steps:
+        steps[0]()
+        del steps[0]
 
 
 def _note_layout(array: Any, layout: list[Any]) -> bool:
