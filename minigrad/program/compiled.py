@@ -291,10 +291,10 @@ class Variant:
         recorder = Recorder()
         recorder.known = before.tensors
         recorder.known_optimizers = {id(o) for o in self.world.optimizers}
-        recorder.capture_world(self.world.tensors)
         names = [f"x{i}" if len(arguments.tensors) > 1 else "x" for i in range(len(arguments.tensors))]
 
         def again(after: Any) -> Any:
+            recorder.capture_world(self.world.tensors)
             with recorder.recording():
                 for name, tensor in zip(names, arguments.tensors, strict=True):
                     recorder.take(tensor, name)

@@ -107,6 +107,11 @@ class ResultGraph:
         self.overwritten: list[int] = []  # own results that share memory with a saved value
 
 
+    def sources(self) -> Any:
+        """Where the inputs of its programs come from: equal for graphs that read the like."""
+        return [(kind, id(what.owner) if kind == "captured" else what) for kind, what in (*self.saved, *self.given)]
+
+
 Source = tuple[str, Any]
 """("made", k): extra result k of the forward program; ("input", i): input i of the call; ("captured", place)."""
 

@@ -48,7 +48,14 @@ class Outcome:
             if isinstance(tensor.node, Leaf) and tensor._grad is not None:
                 self._know(tensor._grad, ("gradient", tensor))
         self._check_gradients(outside)
+        self.versions: list[tuple[int, int]] = []  # own results whose memory was overwritten before they were returned
         self._extra, self._simple = 0, False
+        for _, tensor in found:  # a tensor with a graph comes before its detached aliases, which can be made from it
+            root = tensor if tensor.window is None else tensor.window.base
+            if root.node is not None and id(root) not in self._origins:
+                recorder.lift(root)
+                if id(root.array.memory) not in self._memories:
+                    self._own(root)
         self.plan = [self._origin_of(tensor) for _, tensor in found]
         self.found = [tensor for _, tensor in found]
         leaves = {id(t) for t in outside if isinstance(t.node, Leaf)}
@@ -117,6 +124,7 @@ class Outcome:
         self._simple = self.template == ["leaf", 0] and self.plan == [(("own", 0), None)]
         if len(program.outputs) == len(self.own) == len(self.plan) and [o for o, _ in self.plan] == [("own", i) for i in range(len(self.own))]:
             program.signature = (signature, self.template)
+        self.versions = [(i, t._version) for i, t in enumerate(self.own) if t._version]
         self.own, self.gradients, self.found = [], [], []
         self._recorder, self._origins, self._memories = None, {}, {}
         return program, whole
@@ -124,9 +132,9 @@ class Outcome:
     def key(self) -> Any:
         """What must be the same in two recordings."""
         plan = [(kind, id(what) if isinstance(what, Tensor) else what, way and way.key()) for (kind, what), way in self.plan]
-        graphs = [(g.results, [id(leaf) for leaf in g.leaves], g.reached, g.saved, type(g.error)) for g in self.graphs]
+        graphs = [(g.results, [id(leaf) for leaf in g.leaves], g.reached, g.sources(), type(g.error)) for g in self.graphs]
         extra = [(kind, what if kind == "input" else id(what), count) for kind, what, count in self.extra]
-        return plan, repr(self.template), repr(graphs), extra
+        return plan, repr(self.template), repr(graphs), extra, self.versions
 
     # ------------------------------------------------------------------------------------------------------------- in each replay
 
@@ -135,6 +143,8 @@ class Outcome:
         for kind, what, count in self.extra:
             tensor = inputs[what] if kind == "input" else what if kind == "tensor" else what._grad
             memory_version(tensor).count += count
+        for i, count in self.versions:
+            memory_version(results[i]).count = count
         if self.graphs:
             own = len(results) - self._extra
             made = [t.array for t in results[own:]]

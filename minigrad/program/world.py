@@ -79,6 +79,7 @@ IMMUTABLE_KINDS = (
     operator.methodcaller, backend.host.ufunc, backend.host.dtype, type(threading.Lock()), type(threading.RLock()), backend.host.generic,
 )  # fmt: skip
 """Kinds of objects that do not change, or that hold nothing that a function could read."""
+_GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
 NOTHING_OF_THEIR_OWN = (types.SimpleNamespace, argparse.Namespace)
 """Classes whose methods read no attribute: only what the code names counts."""
 UNWRAPPED: dict[type, str] = {}
@@ -161,6 +162,7 @@ class World:
         self.problem: str | None = None
         self._seen: dict[int, Any] = {}
         self._words: set[str] = {"forward", "rule", "numbers", "__call__"}  # attributes in the code found, and what the library calls
+        self._names_gradients = False
         self._dynamic = False  # whether the code asks for attributes by names that it computes
         self._objects: list[tuple[str, Any, set[str]]] = []
         self._queue: list[tuple[str, Any]] = []
@@ -185,11 +187,17 @@ class World:
             found = watched.difference()
             if found is not None:
                 return found
+        gradients = gradients and self.reads_gradients
         for leaf in self.leaves:
             found = leaf.difference(gradients)
             if found is not None:
                 return found
         return None
+
+    @property
+    def reads_gradients(self) -> bool:
+        """Whether what is found can ask for a `.grad`, as its words show. A model's forward method does not."""
+        return bool(self.optimizers) or self._names_gradients
 
     def obstacle(self) -> str | None:
         """Why nothing can be recorded now, in words; None if it can."""
@@ -296,6 +304,7 @@ class World:
             return
         names, words = _names_in(code)
         self._words |= words
+        self._names_gradients = self._names_gradients or any("grad" in n or n in _GRADIENT_WORDS for n in names | words)
         self._dynamic = self._dynamic or not DYNAMIC.isdisjoint(names | words)
         found = function.__globals__
         effects = [EFFECTS[n] for n in names & EFFECTS.keys() if n not in found] + [
