@@ -87,8 +87,9 @@ class CapturedProgram(Replayer):
 
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: Any) -> Any:
         """One launch, on the current stream, on what `checked` found in order."""
+        counted: dict[Any, dict[str, Any]] = {}
         for update in self.updates:
-            update.count()
+            update.count(counted)
         with self.lock, backend.on_device(self.device):
             stream = backend.load_cupy().cuda.get_current_stream()
             stream.wait_event(self.done)  # the last launch may be running on another stream, and the copies out of its memory

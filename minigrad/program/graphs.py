@@ -201,11 +201,17 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
         return without_dead_code(_with(whole, inputs, whole.instructions, results))
     forward = _needed(whole, [*results, *whole.updates.values(), *(n for n in whole.gradients.values() if n is not None)], random=True)
     needed = _needed(whole, gradients) - forward
-    behind = [i for at, i in enumerate(whole.instructions) if at in needed]
+    makers = whole.makers()
+    cotangents = whole.inputs[len(inputs) :]
+    while True:  # views of what is saved are made in both programs: what is saved has memory of its own, or a counter
+        behind = [i for at, i in enumerate(whole.instructions) if at in needed]
+        saved = _read(behind, gradients, {*cotangents, *whole.constants})
+        views = {makers[n] for n in saved if makers[n] >= 0 and whole.instructions[makers[n]].primitive.view}
+        if not views:
+            break
+        needed |= views
     drawn = {n for i in whole.instructions if i.primitive.name in RANDOM for n in i.outputs}
     again = [i for i in whole.instructions if i.primitive.name not in RANDOM]
-    cotangents = whole.inputs[len(inputs) :]
-    saved = _read(behind, gradients, {*cotangents, *whole.constants})
     slice_ = _needed(whole, values, stop=drawn)
     given = _read([i for at, i in enumerate(whole.instructions) if at in slice_], values, set(whole.constants), stop=drawn)
     made: list[int] = []

@@ -23,7 +23,7 @@ from .snapshot import Snapshot, alike
 from .structure import describe, rebuild
 
 Origin = tuple[str, Any]
-"""("argument", i), ("outside", tensor), ("gradient", leaf) or ("own", i)."""
+"""("argument", i), ("outside", tensor), ("gradient", leaf), ("own", i), or ("again", i): as tensor number i of the result."""
 
 
 class Outcome:
@@ -56,7 +56,10 @@ class Outcome:
                 recorder.lift(root)
                 if id(root.array.memory) not in self._memories:
                     self._own(root)
-        self.plan = [self._origin_of(tensor) for _, tensor in found]
+        self.plan: list[tuple[Origin, Any]] = []
+        for _, tensor in found:
+            self.plan.append(self._origin_of(tensor))
+            self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))
         self.found = [tensor for _, tensor in found]
         leaves = {id(t) for t in outside if isinstance(t.node, Leaf)}
         self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves)
@@ -103,10 +106,10 @@ class Outcome:
         real: list[tuple[str, Tensor]] = []
         if describe(result, real, "the result") != self.template:
             return False
-        for (_, tensor), again, (origin, way) in zip(real, self.found, self.plan, strict=True):
+        for (_, tensor), again in zip(real, self.found, strict=True):
             if not alike(tensor.array, again.array):
                 return False
-            if way is None and (id(tensor) in before.tensors) is not (origin[0] != "own" and id(again) in before.tensors):
+            if (id(tensor) in before.tensors) is not (id(again) in before.tensors):
                 return False
         return True
 
@@ -152,21 +155,18 @@ class Outcome:
                 attach(graph, results, made, inputs, graph.leaves)
         if self._simple:
             return results[0]
-        return rebuild(self.template, [self._found(origin, way, results, inputs) for origin, way in self.plan])
-
-    def _found(self, origin: Origin, way: Any, results: list[Tensor], inputs: Sequence[Tensor]) -> Tensor:
-        kind, what = origin
-        if kind == "own":
-            tensor = results[what]
-        elif kind == "argument":
-            tensor = inputs[what]
-        else:
-            tensor = what if kind == "outside" else what._grad
-        if way is None:
-            return tensor
-        tensor = way.follow(tensor)
-        results.append(tensor)  # alive as long as the others are made
-        return tensor
+        made: list[Tensor] = []
+        for (kind, what), way in self.plan:
+            if kind == "own":
+                tensor = results[what]
+            elif kind == "argument":
+                tensor = inputs[what]
+            elif kind == "again":
+                tensor = made[what]
+            else:
+                tensor = what if kind == "outside" else what._grad
+            made.append(tensor if way is None else way.follow(tensor))
+        return rebuild(self.template, made)
 
 
 class Way:

@@ -141,9 +141,10 @@ class UpdateNumbers:
         """The parameter's state as it is now."""
         return self.optimizer.state.get(id(self.param), {})
 
-    def count(self) -> None:
-        """The numbers of the next step."""
-        self.counted = dict(self.state)
+    def count(self, counted: dict[Any, dict[str, Any]] | None = None) -> None:
+        """The numbers of the next step. counted: the states after earlier steps of the same run, which this one adds to."""
+        known = {} if counted is None else counted
+        self.counted = known.setdefault((id(self.optimizer), id(self.param)), dict(self.state))
         self.values = self.optimizer.numbers(self.counted, self.group)
 
     def commit(self) -> None:

@@ -91,8 +91,8 @@ class Replayer:
         template = None if self.positional else program.signature[0]
         self.flat = template is not None and template[0] == "tuple" and all(item[0] == "leaf" for item in template[1])
         given = {*program.inputs, *program.captured, *program.constants}
-        self.copied = [n in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         makers = program.makers()
+        self.copied = [_window_root(program, makers, n) in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
         self.draws = any(i.primitive.name in RANDOM for i in program.instructions)
         self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
@@ -144,8 +144,9 @@ class Replayer:
         random = functions.random_state() if self.draws else None
         parts = None
         try:
+            counted: dict[Any, dict[str, Any]] = {}
             for update in self.updates:
-                update.count()
+                update.count(counted)
             if where is None:
                 values: Any = interpret(self.program, payloads)
             elif where not in self.spaces:
@@ -282,6 +283,16 @@ class Replayer:
             "buffers": len(lowered.buffers),
             "reused": lowered.arena.reused + lowered.taken_over,
         }
+
+
+def _window_root(program: Program, makers: list[int], number: int) -> int:
+    """The value of which this one is a view, through however many view operations; itself if it is none."""
+    while makers[number] >= 0 and program.instructions[makers[number]].primitive.view:
+        source = program.instructions[makers[number]].operands[0]
+        if type(source) is not int:
+            break
+        number = source
+    return number
 
 
 def _run_all(steps: list[Callable[[], Any]]) -> None:
