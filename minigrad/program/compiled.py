@@ -328,6 +328,9 @@ class Variant:
                 differs = "its results, or how often it counts memory as overwritten, are not of the same kind in two calls"
             if differs is not None:
                 return differs
+        looked_at = {id(place.tensor) for place in program.captured.values() if isinstance(place, TensorPlace)}
+        for leaf in self.world.leaves:
+            leaf.elsewhere = id(leaf.tensor) in looked_at
         self.program, self.outcome = program, outcome
         self.ready, self._first = self._first is not None, (whole, key)
         return None

@@ -97,23 +97,20 @@ class ResultGraph:
     """
 
     def __init__(self, results: list[int], leaves: list[Leaf], pattern: Pattern | None, error: AutogradError | None = None) -> None:
-        self.results, self.leaves, self.pattern, self.error = results, leaves, pattern, error
+        self.results, self.leaves, self.pattern, self.error = results, tuple(leaves), pattern, error
         self.backward: Program | None = None
         self.again: Program | None = None  # computes what the nodes of the pattern hold
         self.values: list[int] = []  # the pattern's numbers, in the order of the results of `again`
-        self.saved: list[Any] = []  # where the inputs of `backward` after the cotangents come from: see `Source`
-        self.given: list[Any] = []  # and those of `again`
+        self.sources: list[tuple[str, Any, bool]] = []  # what a replay keeps: see `cut`
+        self.saved: list[int] = []  # which of the sources are the inputs of `backward` after the cotangents
+        self.given: list[int] = []  # and those of `again`
         self.reached: list[int] = []  # the leaves that the results of `backward` belong to
         self.overwritten: list[int] = []  # own results that share memory with a saved value
 
-
-    def sources(self) -> Any:
-        """Where the inputs of its programs come from: equal for graphs that read the like."""
-        return [(kind, id(what.owner) if kind == "captured" else what) for kind, what in (*self.saved, *self.given)]
-
-
-Source = tuple[str, Any]
-"""("made", k): extra result k of the forward program; ("input", i): input i of the call; ("captured", place)."""
+    def key(self) -> Any:
+        """Equal for graphs of the same kind that read the like."""
+        sources = [(kind, id(what) if kind == "captured" else what, is_read) for kind, what, is_read in self.sources]
+        return self.results, [*map(id, self.leaves)], self.reached, sources, self.saved, self.given, type(self.error)
 
 
 def recorded_graphs(recorder: Any, results: Sequence[Tensor], known: set[int]) -> tuple[list[ResultGraph], list[Tensor]]:
@@ -216,18 +213,21 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
     given = _read([i for at, i in enumerate(whole.instructions) if at in slice_], values, set(whole.constants), stop=drawn)
     made: list[int] = []
 
-    def source(number: int) -> Source:
+    def source(number: int) -> tuple[str, Any]:
+        """("made", k): extra result k of the forward program; ("input", i): input i of the call; ("captured", tensor)."""
         written = number in whole.updates  # its memory is about to hold something else
         if number in inputs and not written:
             return "input", inputs.index(number)
         place = whole.captured.get(number)
         if isinstance(place, TensorPlace) and not written:
-            return "captured", place
+            return "captured", place.owner
         if number not in made:
             made.append(number)
         return "made", made.index(number)
 
-    graph.saved, graph.given = [source(n) for n in saved], [source(n) for n in given]
+    every = list(dict.fromkeys([*saved, *given]))
+    graph.sources = [(*source(n), n in saved) for n in every]  # the last: whether the backward program reads it
+    graph.saved, graph.given = [every.index(n) for n in saved], [every.index(n) for n in given]
     graph.backward = without_dead_code(_with(whole, [*cotangents, *saved], behind, gradients, alone=True))
     graph.again = without_dead_code(_with(whole, given, again, values, alone=True))
     return without_dead_code(_with(whole, inputs, whole.instructions, [*results, *made]))
@@ -272,6 +272,7 @@ class ReplayedNode(Node):
 
     __slots__ = ("counters", "graph", "values")
 
+    gives_fresh = True
     primitive = FunctionDeclaration("Compiled", "The results of a compiled function.")
 
     def name(self) -> str:
@@ -305,8 +306,8 @@ class ReplayedNode(Node):
                 )
         if not plain:
             return self._eagerly(slots, needed, live)
-        saved, _ = self.values
-        found = graph.backward(*slots, *saved)
+        values = self.values
+        found = graph.backward(*slots, *[values[i] for i in graph.saved])
         found = (found,) if isinstance(found, Tensor) else found
         parts = zip(graph.reached, found, strict=True)
         return [(parent, t.array) for i, t in parts if (parent := self.parents[i]) in needed]
@@ -314,8 +315,7 @@ class ReplayedNode(Node):
     def _eagerly(self, slots: Sequence[Any], needed: Any, live: bool) -> list[tuple[Node, Any]]:
         """The same by the engine, on the graph that an eager run would have made."""
         graph = self.graph
-        _, given = self.values
-        made = interpret(graph.again, given)
+        made = interpret(graph.again, [self.values[i] for i in graph.given])
         values = {n: made[number] for n, number in zip(graph.values, graph.again.outputs, strict=True)}
         ends = [_passing(parent) for parent in self.parents]
         roots = graph.pattern.make(values, ends)
@@ -339,36 +339,34 @@ def _passing(parent: Node) -> OpNode:
     return node
 
 
-def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], inputs: Sequence[Tensor], parents: Sequence[Node]) -> None:
+def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], inputs: Sequence[Tensor]) -> None:
     """Give the results of a replay their node. made: what the forward program returned after the call's own results."""
     node = ReplayedNode()
-    node.born, node.parents, node.hooks, node.retained, node.graph = next_birth(), tuple(parents), None, None, graph
+    node.born, node.parents, node.hooks, node.retained, node.graph = next_birth(), graph.leaves, None, None, graph
     node.values, node.counters = None, ()
-    outs = [results[i] for i in graph.results]
     if graph.error is None:
-        counters: dict[int, Any] = {}
-
-        def found(source: Source, is_read: bool) -> Any:
-            kind, what = source
+        values, counters, known = [], [], set()
+        for kind, what, is_read in graph.sources:
             if kind == "made":
-                return made[what]
-            tensor = inputs[what] if kind == "input" else what.owner
+                values.append(made[what])
+                continue
+            tensor = inputs[what] if kind == "input" else what
+            values.append(tensor.array)
             if not backend.is_immutable(tensor.array):
                 version = tensor.version or memory_version(tensor)
-                if id(version) not in counters:
-                    counters[id(version)] = version, version.count, is_read
-            return tensor.array
-
-        node.values = [found(s, True) for s in graph.saved], [found(s, False) for s in graph.given]
+                if version not in known:
+                    known.add(version)
+                    counters.append((version, version.count, is_read))
         for i in graph.overwritten:
             if not backend.is_immutable(results[i].array):
                 version = memory_version(results[i])
-                counters[id(version)] = version, version.count, True
-        node.counters = tuple(counters.values())
-    if len(outs) == 1:
-        node.shape, node.dtype = outs[0].array.shape, outs[0].array.dtype
-        outs[0].node = node
+                counters.append((version, version.count, True))
+        node.values, node.counters = values, counters
+    if len(graph.results) == 1:
+        out = results[graph.results[0]]
+        node.shape, node.dtype, out.node = out.array.shape, out.array.dtype, node
         return
+    outs = [results[i] for i in graph.results]
     node.shape, node.dtype = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)  # type: ignore[assignment]
     for index, out in enumerate(outs):
         out.node = pick(node, index, out)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from .. import backend, functions
@@ -25,6 +24,9 @@ from .instructions import Literal, Program, Ref, Type, map_params
 from .lower import Lowered, check_shape
 from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
 from .structure import collect, rebuild
+
+
+SHARED = "two tensors that it is given, or finds outside, share memory, and it writes"
 
 
 class OverlapError(ProgramError):
@@ -95,6 +97,7 @@ class Replayer:
         self.copied = [_window_root(program, makers, n) in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
         self.draws = any(i.primitive.name in RANDOM for i in program.instructions)
+        self.apart: tuple[list[int], set[int], list[Any]] = ([], set(), [])  # captured arrays that share no memory
         self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
         self.finish: Callable[[list[Tensor], Sequence[Any]], Any] = self._nested
 
@@ -116,8 +119,10 @@ class Replayer:
         layout: list[Any] = []
         arrays: list[Any] = []
         plain = True
-        for update in self.updates:
-            update.check()
+        if self.updates:
+            for update in self.updates:
+                if update.fixed:
+                    update.check()
         for i, tensor in enumerate(tensors):
             array = tensor.array if type(tensor) is Tensor else self._payload(i, tensor)
             shape, dtype = self.types[i]
@@ -135,9 +140,23 @@ class Replayer:
                 )
             plain = _note_layout(array, layout) and plain
             arrays.append(array)
-        if self.alone and len(set(map(overlap_key, [*payloads, *arrays]))) < len(payloads) + len(arrays) and overlapping(payloads + arrays):
-            raise OverlapError("two tensors that it is given, or finds outside, share memory, and it writes")
+        if self.alone:
+            self._check_apart(payloads, arrays)
         return payloads, tuple(layout) if plain else None
+
+    def _check_apart(self, payloads: list[Any], arrays: list[Any]) -> None:
+        """Raise OverlapError if inputs and captured arrays share memory. Captured arrays are mostly the same from call to call."""
+        known, owners, _ = self.apart
+        ids = [*map(id, arrays)]
+        if ids != known:
+            owners = {*map(overlap_key, arrays)}
+            if (len(owners) < len(arrays) or 0 in owners) and overlapping(arrays):
+                raise OverlapError(SHARED)
+            self.apart = ids, owners, arrays
+        keys = [id(p) if p.base is None else overlap_key(p) for p in payloads]
+        if len(set(keys)) < len(keys) or 0 in keys or 0 in owners or not owners.isdisjoint(keys):
+            if overlapping(payloads, arrays):
+                raise OverlapError(SHARED)
 
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
         """One run, on what `checked` found in order. What ends it before something was written leaves the random numbers as they were."""
@@ -157,12 +176,12 @@ class Replayer:
                 except IndexError:  # the first run on buffers, or another thread has them
                     parts = self.lowered[where].workspace()
                 values = self._run(parts, payloads)
-            results, steps = self.outcome(values, tensors)
+            outcome = self.outcome(values, tensors)
         except BaseException:
             if random is not None:
                 functions.set_random_state(random)
             raise
-        results = self.results(results, steps, tensors)
+        results = self.results(*outcome, tensors)
         if parts is not None:
             self.spaces[where].append(parts)
         return results
@@ -191,29 +210,43 @@ class Replayer:
                 part(v)
         return v
 
-    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], list[Callable[[], Any]]]:
-        """The results as tensors, and what is to be written where: updates, gradients, counts of steps."""
+    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+        """The results as tensors; what is to be written where, as pairs of a tensor or place and an array; leaves with their gradients."""
         program = self.program
         results = [wrap(fresh(values[n]) if copy else values[n]) for n, copy in zip(program.outputs, self.copied, strict=True)]
-        steps: list[Callable[[], Any]] = [update.commit for update in self.updates]
+        new = []
         for number, value in program.updates.items():  # what may lie in memory that is about to be overwritten is copied
             array = fresh(values[value]) if value in self.copied_updates else values[value]
-            if number in program.captured:
-                steps.append(partial(self._write, program.captured[number], array))
-            else:
-                steps.append(partial(overwrite_payload, tensors[program.inputs.index(number)], array))
-        for number, gradient in program.gradients.items():
-            made = None if gradient is None else wrap(fresh(values[gradient]))
-            steps.append(partial(setattr, program.captured[number].tensor, "_grad", made))
-        return results, steps
+            place = program.captured.get(number)
+            new.append((tensors[program.inputs.index(number)] if place is None else place, array))
+        gradients = [
+            (program.captured[number].tensor, None if value is None else wrap(fresh(values[value])))
+            for number, value in program.gradients.items()
+        ]
+        return results, new, gradients
 
-    def results(self, results: list[Tensor], steps: list[Callable[[], Any]], tensors: Sequence[Any]) -> Any:
+    def results(self, results: list[Tensor], new: list[Any], gradients: list[Any], tensors: Sequence[Any]) -> Any:
         """Write what is to be written, whole, and give back the results nested as recorded."""
         try:
-            _run_all(steps)
-        finally:
-            _run_all(steps)  # nothing is left half done by an interrupt
+            self._commit(new, gradients)
+        except BaseException:  # an interrupt: nothing is left half done
+            self._commit(new, gradients)
+            raise
         return self.finish(results, tensors)
+
+    def _commit(self, new: list[Any], gradients: list[Any]) -> None:
+        for update in self.updates:
+            if update.counted:
+                update.commit()
+        while new:
+            place, array = new[-1]
+            if type(place) is Tensor:
+                overwrite_payload(place, array)
+            else:
+                self._write(place, array)
+            new.pop()
+        for leaf, gradient in gradients:
+            leaf._grad = gradient
 
     def _nested(self, results: list[Tensor], _: Sequence[Any]) -> Any:
         """Results nested as recorded."""
@@ -293,12 +326,6 @@ def _window_root(program: Program, makers: list[int], number: int) -> int:
             break
         number = source
     return number
-
-
-def _run_all(steps: list[Callable[[], Any]]) -> None:
-    while steps:
-        steps[0]()
-        del steps[0]
 
 
 def _note_layout(array: Any, layout: list[Any]) -> bool:

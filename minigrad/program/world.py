@@ -115,11 +115,12 @@ class Watched:
 class WatchedTensor:
     """What a program takes for granted of a tensor: whether it is a leaf, whether it has a gradient, that no hooks wait on it."""
 
-    __slots__ = ("dtype", "has_grad", "hooked", "name", "node", "shape", "tensor")
+    __slots__ = ("dtype", "elsewhere", "has_grad", "hooked", "name", "node", "shape", "tensor")
 
     def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.tensor, self.node, self.has_grad = name, tensor, tensor.node, tensor._grad is not None
         self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
+        self.elsewhere = False  # whether a program looks at its shape and dtype
         self.hooked = _hooks(tensor.node)
 
     def difference(self, gradients: bool = True) -> str | None:
@@ -129,9 +130,8 @@ class WatchedTensor:
             return f"{self.name} was {_role(self.node)}, is {_role(t.node)}"
         if _hooks(t.node) is not self.hooked:
             return f"a hook was added to {self.name}, or removed"
-        array = t.array
-        if array.shape != self.shape or array.dtype != self.dtype:
-            return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {array.dtype} {tuple(array.shape)}"
+        if not self.elsewhere and (t.array.shape != self.shape or t.array.dtype != self.dtype):
+            return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {t.dtype} {t.shape}"
         if gradients and (t._grad is not None) is not self.has_grad:
             return f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is {'there' if t._grad is not None else 'None'}"
         return None
