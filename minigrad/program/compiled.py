@@ -8,16 +8,41 @@
         optimizer.step()
         return loss
 
-The first call with arguments of some shapes and dtypes is an ordinary one (optimisers make their state in it). The second and the third are
-recorded. If both recordings are the same program, and nothing that the function did was out of the program's reach, later calls replay it.
+Compiled means: the same, faster. Every call leaves what the plain call leaves: values, gradients,
+graphs and aliases of results, version
+counts, errors, random numbers, the states of optimisers and modules.
 
-A replay is right only while Python would do the same again. That is checked in each call (world.py: settings, module modes, numbers and
-other variables that the function can find), and when something differs, another program is recorded for it. What cannot be recorded runs as
-itself, with a reason: decisions by values, side effects in Python, hooks, arguments that are no tensors. The reason is in `.reason` and is
-given once as an `EagerWarning`.
+The first call with arguments of some shapes, dtypes and strides is an ordinary one (optimisers make
+their state in it). So are the second and
+the third; after each, the function runs once more, on copies of what it found (snapshot.py), and
+that run is recorded. If both recordings are
+one program, the second run gave what the call itself gave, and nothing that the function did was
+out of the program's reach, later calls
+replay it.
 
-Results of recorded and replayed calls are fresh tensors without a graph. `.grad`, parameters, buffers and optimisers' states are afterwards
-what they would be, bit for bit.
+A replay is right only while Python would do the same again. That is checked in each call (world.py:
+settings, module modes, numbers and
+other variables that the function can find; which tensors share memory), and when something differs,
+another program is recorded for it. What
+cannot be recorded runs as itself, with a reason: decisions and shapes by values, side effects in
+Python, hooks, arguments that are no tensors,
+objects into which Python cannot look. The reason is in `.reason` and is given once as an
+`EagerWarning`. A replay that fails has written
+nothing; the function then runs as itself, and its error is that of the plain call.
+
+Results that require grad have a graph, so a compiled model is differentiated from outside: their
+backward pass is a program too (graphs.py).
+Results that are arguments, tensors from outside, or views of such or of each other are that in
+replays as well (outcome.py).
+
+*Bits.* A replay gives the bits of the plain call where the same kernel runs on operands of the same
+memory layout, and all kernels of NumPy
+give the same bits in every layout. BLAS does not: what depends on a product of matrices whose
+operands lie otherwise agrees within 16 units of
+roundoff of its largest element for each product, as does the sum of a gradient from inside the
+function and one from outside, which is taken
+in another order. From its second run on, a program gives the same bits for the same values in the
+same layout.
 """
 
 from __future__ import annotations
@@ -25,7 +50,7 @@ from __future__ import annotations
 import functools
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .. import autograd, backend, observe
@@ -128,7 +153,8 @@ class Compiled:
             return self._another(arguments, variants, str(error))
         try:
             result = variant.replay(arguments.tensors, *ready)
-        except Exception as error:  # an eager run makes what there is to make before it raises, or does not raise
+        # an eager run makes what there is to make before it raises, or does not raise
+        except Exception as error:
             if isinstance(error, ProgramError):
                 variant.problem = str(error).rstrip(".")
             return self._eager(f"a replay failed: {type(error).__name__}: {error}".rstrip("."), args, kwargs, warn=False)
@@ -176,7 +202,8 @@ class Compiled:
         return result
 
     def _record(self, variant: Variant, arguments: Arguments) -> Any:
-        """Run the function as itself, and then once more on copies of what it found, where it is recorded."""
+        """Run the function as itself, and then once more on copies of what it found, where it is
+        recorded."""
         variant.look()
         variant.problem = variant.world.obstacle()
         if variant.problem is not None:
@@ -265,7 +292,8 @@ class Variant:
         return self.world.difference() if self.program is not None or self.problem is not None else None
 
     def record(self, arguments: Arguments, before: Snapshot, result: Any) -> str | None:
-        """After a call that gave `result`: run it again on copies and record that, a first time, or a second time to see whether it does the
+        """After a call that gave `result`: run it again on copies and record that, a first time, or
+        a second time to see whether it does the
         same. Why there is no recording, None if there is one."""
         problem = self.world.difference(gradients=False)
         if problem is not None:
@@ -379,7 +407,8 @@ def _name_of(function: Any) -> str:
 
 
 def _unusual(result: Any) -> str | None:
-    """What in a result a replay could not make again: named tuples and the like. None if there is nothing."""
+    """What in a result a replay could not make again: named tuples and the like. None if there is
+    nothing."""
     if not isinstance(result, list | tuple | dict):
         return None
     if type(result) not in (list, tuple, dict):
@@ -388,7 +417,8 @@ def _unusual(result: Any) -> str | None:
 
 
 def _extra_counts(counts: list[tuple[Tensor, int]], program: Program, inputs: list[Tensor]) -> list[tuple[str, Any, int]]:
-    """How often a call counts memory as overwritten beyond what the updates of its program count: ("input" | "tensor" | "gradient", which
+    """How often a call counts memory as overwritten beyond what the updates of its program count:
+    ("input" | "tensor" | "gradient", which
     one, how often)."""
     written: dict[int, int] = {}
     where: dict[int, tuple[str, Any]] = {id(t): ("input", i) for i, t in enumerate(inputs)}

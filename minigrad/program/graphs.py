@@ -1,11 +1,16 @@
-"""Graphs of the results of a replayed call: one node for all of them, whose backward pass is a program too.
+"""Graphs of the results of a replayed call: one node for all of them, whose backward pass is a
+program too.
 
-While a call is recorded, its results are differentiated with respect to the leaves, for cotangents that are inputs of the recording. What
-was recorded is cut in two: a forward program, which also returns the values that the backward pass reads, and a backward program. A result
+While a call is recorded, its results are differentiated with respect to the leaves, for cotangents
+that are inputs of the recording. What
+was recorded is cut in two: a forward program, which also returns the values that the backward pass
+reads, and a backward program. A result
 of a replay has a `ReplayedNode`, which runs the backward program when a reverse pass comes.
 
-That serves first derivatives with a cotangent for each result. For all else (`create_graph`, forward mode, a cotangent of one result only)
-the node computes the values that the eager graph had saved once more, makes that graph, node by node, and walks it.
+That serves first derivatives with a cotangent for each result. For all else (`create_graph`,
+forward mode, a cotangent of one result only)
+the node computes the values that the eager graph had saved once more, makes that graph, node by
+node, and walks it.
 """
 
 from __future__ import annotations
@@ -31,10 +36,12 @@ from .run import interpret
 
 
 class Pattern:
-    """The nodes of a graph without their saved values: a `Ref` stands for each, the number of a value of a program."""
+    """The nodes of a graph without their saved values: a `Ref` stands for each, the number of a
+    value of a program."""
 
     def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf]) -> None:
-        """Raises ProgramError for a graph that cannot be made again: with hooks, functions of users, checkpoints."""
+        """Raises ProgramError for a graph that cannot be made again: with hooks, functions of
+        users, checkpoints."""
         order, _ = youngest_first(roots)
         order.reverse()
         at = {node: i for i, node in enumerate(order)}
@@ -69,7 +76,8 @@ class Pattern:
         return list(found)
 
     def make(self, values: dict[int, Any], places: Sequence[Node]) -> list[Node]:
-        """The roots of a new graph with these values, which ends at `places` in the place of the leaves."""
+        """The roots of a new graph with these values, which ends at `places` in the place of the
+        leaves."""
         made: list[Node | None] = []
         for kind, *content in self.nodes:
             if kind is Leaf:
@@ -92,8 +100,10 @@ class Pattern:
 class ResultGraph:
     """The graph of some results, as it was recorded.
 
-    results: which of the own results it is about; leaves: what it leads to; error: what a reverse pass raises in an eager run (its graph
-    was freed by the function itself, or what it saved was overwritten), as an exception; pattern: the nodes, None if there is an error.
+    results: which of the own results it is about; leaves: what it leads to; error: what a reverse
+    pass raises in an eager run (its graph
+    was freed by the function itself, or what it saved was overwritten), as an exception; pattern:
+    the nodes, None if there is an error.
     """
 
     def __init__(self, results: list[int], leaves: list[Leaf], pattern: Pattern | None, error: AutogradError | None = None) -> None:
@@ -102,7 +112,8 @@ class ResultGraph:
         self.again: Program | None = None  # computes what the nodes of the pattern hold
         self.values: list[int] = []  # the pattern's numbers, in the order of the results of `again`
         self.sources: list[tuple[str, Any, bool]] = []  # what a replay keeps: see `cut`
-        self.saved: list[int] = []  # which of the sources are the inputs of `backward` after the cotangents
+        # which of the sources are the inputs of `backward` after the cotangents
+        self.saved: list[int] = []
         self.given: list[int] = []  # and those of `again`
         self.reached: list[int] = []  # the leaves that the results of `backward` belong to
         self.overwritten: list[int] = []  # own results that share memory with a saved value
@@ -114,9 +125,11 @@ class ResultGraph:
 
 
 def recorded_graphs(recorder: Any, results: Sequence[Tensor], known: set[int]) -> tuple[list[ResultGraph], list[Tensor]]:
-    """The graphs of the own results that have one, and the gradients that the backward pass gave, graph after graph.
+    """The graphs of the own results that have one, and the gradients that the backward pass gave,
+    graph after graph.
 
-    known: identities of the tensors whose leaves count. The cotangents become inputs of the recording, one for each result.
+    known: identities of the tensors whose leaves count. The cotangents become inputs of the
+    recording, one for each result.
     """
     with_graph = [i for i, t in enumerate(results) if t.node is not None]
     for i in with_graph:
@@ -188,9 +201,11 @@ def _ones(like: Tensor) -> Tensor:
 
 
 def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds: int) -> Program:
-    """The forward program of a recording whose results are: `own` results of the call, `reached` gradients, values of the pattern.
+    """The forward program of a recording whose results are: `own` results of the call, `reached`
+    gradients, values of the pattern.
 
-    Its results are the call's own and, after them, what the graph needs, whose programs and sources are set here.
+    Its results are the call's own and, after them, what the graph needs, whose programs and sources
+    are set here.
     """
     inputs = whole.inputs[: len(whole.inputs) - seeds]
     results, gradients, values = whole.outputs[:own], whole.outputs[own : own + reached], whole.outputs[own + reached :]
@@ -214,7 +229,8 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
     made: list[int] = []
 
     def source(number: int) -> tuple[str, Any]:
-        """("made", k): extra result k of the forward program; ("input", i): input i of the call; ("captured", tensor)."""
+        """("made", k): extra result k of the forward program; ("input", i): input i of the call;
+        ("captured", tensor)."""
         written = number in whole.updates  # its memory is about to hold something else
         if number in inputs and not written:
             return "input", inputs.index(number)
@@ -226,7 +242,8 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
         return "made", made.index(number)
 
     every = list(dict.fromkeys([*saved, *given]))
-    graph.sources = [(*source(n), n in saved) for n in every]  # the last: whether the backward program reads it
+    # the last: whether the backward program reads it
+    graph.sources = [(*source(n), n in saved) for n in every]
     graph.saved, graph.given = [every.index(n) for n in saved], [every.index(n) for n in given]
     graph.backward = without_dead_code(_with(whole, [*cotangents, *saved], behind, gradients, alone=True))
     graph.again = without_dead_code(_with(whole, given, again, values, alone=True))
@@ -234,7 +251,8 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
 
 
 def _with(whole: Program, inputs: Sequence[int], instructions: list[Instruction], outputs: Sequence[int], alone: bool = False) -> Program:
-    """`whole` with other inputs, instructions and results (`alone`: it reads and writes nothing outside)."""
+    """`whole` with other inputs, instructions and results (`alone`: it reads and writes nothing
+    outside)."""
     constants = {n: a for n, a in whole.constants.items() if n not in inputs}
     outside: dict[str, Any] = {} if alone else {"captured": whole.captured, "updates": whole.updates, "gradients": whole.gradients}
     decisions = () if alone else whole.decisions
@@ -242,7 +260,8 @@ def _with(whole: Program, inputs: Sequence[int], instructions: list[Instruction]
 
 
 def _needed(program: Program, goals: Sequence[int], random: bool = False, stop: Any = ()) -> set[int]:
-    """The indices of the instructions on which the values `goals` depend (`random`: and of all draws; `stop`: values that are given)."""
+    """The indices of the instructions on which the values `goals` depend (`random`: and of all
+    draws; `stop`: values that are given)."""
     wanted, found = {*goals}, set()
     for at in range(len(program.instructions) - 1, -1, -1):
         instruction = program.instructions[at]
@@ -254,7 +273,8 @@ def _needed(program: Program, goals: Sequence[int], random: bool = False, stop: 
 
 
 def _read(instructions: list[Instruction], goals: Sequence[int], known: set[int], stop: Any = ()) -> list[int]:
-    """The values that these instructions read, and the goals, that none of them makes (or that are in `stop`), but for those `known`."""
+    """The values that these instructions read, and the goals, that none of them makes (or that are
+    in `stop`), but for those `known`."""
     made = {n for i in instructions for n in i.outputs if n not in stop}
     numbers = [n for i in instructions if not any(o in stop for o in i.outputs) for n in i.reads()] + list(goals)
     return [n for n in dict.fromkeys(numbers) if n not in made and n not in known]
@@ -266,12 +286,16 @@ def _read(instructions: list[Instruction], goals: Sequence[int], known: set[int]
 class ReplayedNode(Node):
     """The place of a replayed call's results in the graph.
 
-    graph: what was recorded; values: the arrays that its programs read, None once they were let go; counters: (version counter, number,
+    graph: what was recorded; values: the arrays that its programs read, None once they were let go;
+    counters: (version counter, number,
     whether the backward program reads that memory).
     """
 
     __slots__ = ("counters", "graph", "values")
 
+    graph: Any
+    values: Any
+    counters: Any
     gives_fresh = True
     primitive = FunctionDeclaration("Compiled", "The results of a compiled function.")
 
@@ -286,7 +310,8 @@ class ReplayedNode(Node):
         self.values, self.counters = None, ()
 
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
-        """(parent, contribution) for each parent in `needed`. Raises what an eager graph raises: GraphFreedError, InPlaceError."""
+        """(parent, contribution) for each parent in `needed`. Raises what an eager graph raises:
+        GraphFreedError, InPlaceError."""
         graph = self.graph
         if graph.error is not None:
             raise type(graph.error)(*graph.error.args)
@@ -317,7 +342,7 @@ class ReplayedNode(Node):
         graph = self.graph
         made = interpret(graph.again, [self.values[i] for i in graph.given])
         values = {n: made[number] for n, number in zip(graph.values, graph.again.outputs, strict=True)}
-        ends = [_passing(parent) for parent in self.parents]
+        ends = [_passing(parent) for parent in self.parents if parent is not None]
         roots = graph.pattern.make(values, ends)
         pairs = [(root, s) for root, s in zip(roots, slots, strict=True) if s is not None]
         seeds = [s if isinstance(s, Tensor) else wrap(s) for _, s in pairs]
@@ -340,12 +365,15 @@ def _passing(parent: Node) -> OpNode:
 
 
 def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], inputs: Sequence[Tensor]) -> None:
-    """Give the results of a replay their node. made: what the forward program returned after the call's own results."""
+    """Give the results of a replay their node. made: what the forward program returned after the
+    call's own results."""
     node = ReplayedNode()
     node.born, node.parents, node.hooks, node.retained, node.graph = next_birth(), graph.leaves, None, None, graph
     node.values, node.counters = None, ()
     if graph.error is None:
-        values, counters, known = [], [], set()
+        values: list[Any] = []
+        counters: list[Any] = []
+        known: set[Any] = set()
         for kind, what, is_read in graph.sources:
             if kind == "made":
                 values.append(made[what])
@@ -367,6 +395,7 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
         node.shape, node.dtype, out.node = out.array.shape, out.array.dtype, node
         return
     outs = [results[i] for i in graph.results]
-    node.shape, node.dtype = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)  # type: ignore[assignment]
+    # type: ignore[assignment]
+    node.shape, node.dtype = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)
     for index, out in enumerate(outs):
         out.node = pick(node, index, out)

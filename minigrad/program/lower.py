@@ -29,7 +29,8 @@ A_NUMBER = Literal(float("nan"))
 
 
 def shaped_by_values(program: Program) -> str | None:
-    """Which instruction's result has a shape that depends on values, in words; None if there is none."""
+    """Which instruction's result has a shape that depends on values, in words; None if there is
+    none."""
     for instruction in program.instructions:
         name, refs = instruction.primitive.name, instruction.reads()
         masks = name == "getitem" and any(program.types[n].dtype.kind == "b" for n in refs[1:])

@@ -73,7 +73,8 @@ def owner_of(array: Array) -> Any:
 
 
 def overlap_key(array: Array) -> int:
-    """The same number for arrays that look into memory of one owner; 0 where that cannot be told."""
+    """The same number for arrays that look into memory of one owner; 0 where that cannot be
+    told."""
     if array.base is None:
         return id(array)
     owner = owner_of(array)
@@ -81,7 +82,8 @@ def overlap_key(array: Array) -> int:
 
 
 def overlapping(arrays: Sequence[Array], others: Sequence[Array] = ()) -> bool:
-    """Whether one of `arrays` shares memory with another one of them, or with one of `others` (judged by where they begin and end)."""
+    """Whether one of `arrays` shares memory with another one of them, or with one of `others`
+    (judged by where they begin and end)."""
     arrays, others = ([a for a in some if type(a) is HostArray and a.size] for some in (arrays, others))
     keys = [overlap_key(a) for a in (*arrays, *others)]
     if len(set(keys)) == len(keys) and 0 not in keys:

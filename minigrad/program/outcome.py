@@ -1,8 +1,11 @@
-"""What a recorded call gives back, so that a replay gives back the like: which results are tensors that were there, which are views or
+"""What a recorded call gives back, so that a replay gives back the like: which results are tensors
+that were there, which are views or
 detached aliases of others, which have a graph.
 
-*Own* results are those whose values a program makes. All others are found from a tensor that was there before (an argument, a tensor from
-outside, a gradient) or from an own result: as that tensor itself, or by the engine's view operations and `detach`. A view into memory that
+*Own* results are those whose values a program makes. All others are found from a tensor that was
+there before (an argument, a tensor from
+outside, a gradient) or from an own result: as that tensor itself, or by the engine's view
+operations and `detach`. A view into memory that
 is itself no result makes its base an own result, which only the plan knows.
 """
 
@@ -15,7 +18,7 @@ from ..engine.modes import state
 from ..errors import ProgramError
 from ..nodes import Leaf
 from ..tensor import Tensor, alias, memory_version
-from .graphs import ResultGraph, attach, cut, recorded_graphs
+from .graphs import attach, cut, recorded_graphs
 from .instructions import Program
 from .passes import simplified
 from .payload import Recorded
@@ -23,20 +26,24 @@ from .snapshot import Snapshot, alike
 from .structure import describe, rebuild
 
 Origin = tuple[str, Any]
-"""("argument", i), ("outside", tensor), ("gradient", leaf), ("own", i), or ("again", i): as tensor number i of the result."""
+"""("argument", i), ("outside", tensor), ("gradient", leaf), ("own", i), or ("again", i): as tensor
+number i of the result."""
 
 
 class Outcome:
-    """The results of a recorded call. Made while it is recorded, after the function has returned; then `programs` makes the program.
+    """The results of a recorded call. Made while it is recorded, after the function has returned;
+    then `programs` makes the program.
 
-    own: the tensors whose values are results of the program; plan: for each tensor in the result its origin, and how it comes from there
+    own: the tensors whose values are results of the program; plan: for each tensor in the result
+    its origin, and how it comes from there
     (None: it is that tensor).
     """
 
     def __init__(self, recorder: Any, result: Any, arguments: Sequence[Tensor], outside: Sequence[Tensor]) -> None:
         found: list[tuple[str, Tensor]] = []
         self.template = describe(result, found, "the result")
-        self.extra: list[tuple[str, Any, int]] = []  # counts of overwritten memory that updates do not make: see `extra_counts`
+        # counts of overwritten memory that updates do not make: see `extra_counts`
+        self.extra: list[tuple[str, Any, int]] = []
         self._recorder = recorder
         self._origins: dict[int, Origin] = {}  # id(tensor) -> where it comes from
         self._memories: dict[int, Tensor] = {}  # id(memory) -> the tensor by which it is found
@@ -48,9 +55,11 @@ class Outcome:
             if tensor._grad is not None:
                 self._know(tensor._grad, ("gradient", tensor))
         self._check_gradients(outside)
-        self.versions: list[tuple[int, int]] = []  # own results whose memory was overwritten before they were returned
+        # own results whose memory was overwritten before they were returned
+        self.versions: list[tuple[int, int]] = []
         self._extra, self._simple = 0, False
-        for _, tensor in found:  # a tensor with a graph comes before its detached aliases, which can be made from it
+        # a tensor with a graph comes before its detached aliases, which can be made from it
+        for _, tensor in found:
             root = tensor if tensor.window is None else tensor.window.base
             if root.node is not None and id(root) not in self._origins:
                 recorder.lift(root)
@@ -71,7 +80,8 @@ class Outcome:
         self._memories.setdefault(id(tensor.array.memory), tensor)
 
     def _check_gradients(self, outside: Sequence[Tensor]) -> None:
-        """Each `.grad` has memory of its own in a replay. Raises ProgramError where it has not here."""
+        """Each `.grad` has memory of its own in a replay. Raises ProgramError where it has not
+        here."""
         seen: set[int] = set()
         for leaf in outside:
             gradient = leaf._grad
@@ -102,7 +112,8 @@ class Outcome:
         self.own.append(tensor)
 
     def agrees(self, result: Any, before: Snapshot) -> bool:
-        """Whether the result of the call itself is like that of the recorded run: the same tensors, or new ones of equal values."""
+        """Whether the result of the call itself is like that of the recorded run: the same tensors,
+        or new ones of equal values."""
         real: list[tuple[str, Tensor]] = []
         if describe(result, real, "the result") != self.template:
             return False
@@ -118,7 +129,8 @@ class Outcome:
     # ------------------------------------------------------------------------------------------------------------------ the end
 
     def programs(self, signature: Any, name: str) -> tuple[Program, Program]:
-        """The program of the call, and the whole recording, of which it is a part: two recordings of one function are compared by it."""
+        """The program of the call, and the whole recording, of which it is a part: two recordings
+        of one function are compared by it."""
         graph = next((g for g in self.graphs if g.pattern is not None), None)
         recorder = self._recorder
         values = [] if graph is None else graph.values
@@ -127,7 +139,9 @@ class Outcome:
         program = cut(whole, len(self.own), graph, len(self.gradients), self.seeds)
         self._extra = len(program.outputs) - len(self.own)
         self._simple = self.template == ["leaf", 0] and self.plan == [(("own", 0), None)]
-        if len(program.outputs) == len(self.own) == len(self.plan) and [o for o, _ in self.plan] == [("own", i) for i in range(len(self.own))]:
+        if len(program.outputs) == len(self.own) == len(self.plan) and [o for o, _ in self.plan] == [
+            ("own", i) for i in range(len(self.own))
+        ]:
             program.signature = (signature, self.template)
         self.versions = [(i, t._version) for i, t in enumerate(self.own) if t._version]
         self.own, self.gradients, self.found = [], [], []
@@ -144,7 +158,8 @@ class Outcome:
     # ------------------------------------------------------------------------------------------------------------- in each replay
 
     def finish(self, results: list[Tensor], inputs: Sequence[Tensor]) -> Any:
-        """The result of a call whose program gave `results`; and counts of overwritten memory as an eager call leaves them."""
+        """The result of a call whose program gave `results`; and counts of overwritten memory as an
+        eager call leaves them."""
         for kind, what, count in self.extra:
             tensor = inputs[what] if kind == "input" else what if kind == "tensor" else what._grad
             memory_version(tensor).count += count
@@ -152,9 +167,9 @@ class Outcome:
             memory_version(results[i]).count = count
         if self.graphs:
             own = len(results) - self._extra
-            made = [t.array for t in results[own:]]
+            extra = [t.array for t in results[own:]]
             for graph in self.graphs:
-                attach(graph, results, made, inputs)
+                attach(graph, results, extra, inputs)
         if self._simple:
             return results[0]
         made: list[Tensor] = []
@@ -172,7 +187,8 @@ class Outcome:
 
 
 class Way:
-    """How a tensor comes from another one that shares its memory: `before`: detached first; steps: view operations; `after`: detached then;
+    """How a tensor comes from another one that shares its memory: `before`: detached first; steps:
+    view operations; `after`: detached then;
     recording: whether the views were made with gradients on; problem: as in `View`."""
 
     def __init__(self, before: bool, steps: tuple[Any, ...], after: bool, recording: bool, problem: str | None) -> None:
@@ -200,7 +216,8 @@ class Way:
 
 
 def _way(base: Tensor, tensor: Tensor) -> Way:
-    """How `tensor` comes from `base`, whose memory it shares. Raises ProgramError where a replay could not go there."""
+    """How `tensor` comes from `base`, whose memory it shares. Raises ProgramError where a replay
+    could not go there."""
     first, last = base.array.steps, tensor.array.steps
     if len(first) > len(last) or any(a is not b and a != b for a, b in zip(first, last, strict=False)):
         raise ProgramError("its result shares memory with another tensor in a way that a replay cannot make again: return a .clone()")
@@ -216,6 +233,3 @@ def _way(base: Tensor, tensor: Tensor) -> Way:
     if not direct and (window.base.window is not None or base.window is not None):
         raise ProgramError("its result is a view of a detached view: return a .clone()")
     return Way(not direct, steps, False, window.problem != "no_grad", window.problem)
-
-
-__all__ = ["Outcome", "ResultGraph"]

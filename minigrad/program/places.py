@@ -122,9 +122,11 @@ class StatePlace:
 
 
 class UpdateNumbers:
-    """The Python numbers of one parameter's update (`Optimizer.numbers`): computed anew before each run, and counted once it has run.
+    """The Python numbers of one parameter's update (`Optimizer.numbers`): computed anew before each
+    run, and counted once it has run.
 
-    fixed: what the parameter's state held besides arrays when this was made and `numbers` did not change, which the rule may read.
+    fixed: what the parameter's state held besides arrays when this was made and `numbers` did not
+    change, which the rule may read.
     """
 
     def __init__(self, optimizer: Optimizer, param: Tensor, group: dict[str, Any]) -> None:
@@ -142,7 +144,8 @@ class UpdateNumbers:
         return self.optimizer.state.get(id(self.param), {})
 
     def count(self, counted: dict[Any, dict[str, Any]] | None = None) -> None:
-        """The numbers of the next step. counted: the states after earlier steps of the same run, which this one adds to."""
+        """The numbers of the next step. counted: the states after earlier steps of the same run,
+        which this one adds to."""
         known = {} if counted is None else counted
         self.counted = known.setdefault((id(self.optimizer), id(self.param)), dict(self.state))
         self.values = self.optimizer.numbers(self.counted, self.group)
@@ -152,7 +155,8 @@ class UpdateNumbers:
         self.optimizer.state.setdefault(id(self.param), {}).update(self.counted)
 
     def check(self) -> None:
-        """Raise ProgramError if something in the state is not what it was, and `numbers` would not see it."""
+        """Raise ProgramError if something in the state is not what it was, and `numbers` would not
+        see it."""
         if self.fixed:
             now = self.state
             for name, value in self.fixed.items():

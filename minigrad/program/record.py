@@ -108,11 +108,13 @@ class Recorder:
         self._inside: dict[int, weakref.ref[Tensor]] = {}  # id(tensor) -> tensors that the function made
         self._labels: dict[int, str] = {}  # id(tensor) -> what the function's author calls it
         self._before: dict[int, Tensor | None] = {}  # id(tensor) -> its .grad when recording began
-        self._draws: dict[Any, int] = {}  # a draw and the generator's state before it -> the number of what was drawn
+        # a draw and the generator's state before it -> the number of what was drawn
+        self._draws: dict[Any, int] = {}
         self._draw: Any = None
         self.drew_elsewhere = False  # on another device than the CPU
         self.known_optimizers: set[int] | None = None  # which may make updates (None: all)
-        self.known: dict[int, Any] | None = None  # by identity: all other tensors are recorded on copies (None: no tensor is)
+        # by identity: all other tensors are recorded on copies (None: no tensor is)
+        self.known: dict[int, Any] | None = None
         self._originals: list[tuple[Tensor, Any, Any]] = []
         self._phase: str | None = None
         self._types: dict[tuple[Any, ...], Type] = {}
@@ -198,7 +200,9 @@ class Recorder:
         first step differs from all later ones.
         """
         if self.known_optimizers is not None and id(optimizer) not in self.known_optimizers:
-            raise ProgramError(f"it uses a {type(optimizer).__name__} that it makes in each call, or finds in a way that cannot be followed")
+            raise ProgramError(
+                f"it uses a {type(optimizer).__name__} that it makes in each call, or finds in a way that cannot be followed"
+            )
         optimiser, state = type(optimizer).__name__, optimizer.state[id(param)]
         numbers = UpdateNumbers(optimizer, param, group)
         numbers.count()
@@ -377,7 +381,8 @@ class Recorder:
         return made[0] if primitive.outputs == 1 else tuple(made)
 
     def _draw_of(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What a random operation is about to draw: equal for draws that give the same numbers. The generators of other devices do not tell
+        """What a random operation is about to draw: equal for draws that give the same numbers. The
+        generators of other devices do not tell
         their state, so there each draw is one of its own."""
         if params.get("device", "cpu") != "cpu" or any(device_of(o.array) != "cpu" for o in operands if type(o) is Recorded):
             self.drew_elsewhere = True

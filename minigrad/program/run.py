@@ -30,7 +30,8 @@ SHARED = "two tensors that it is given, or finds outside, share memory, and it w
 
 
 class OverlapError(ProgramError):
-    """Two tensors share memory, and a program that writes knows nothing of it. Nothing has been computed or written."""
+    """Two tensors share memory, and a program that writes knows nothing of it. Nothing has been
+    computed or written."""
 
 
 def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = None, seen: list[Any] | None = None) -> dict[int, Any]:
@@ -97,7 +98,8 @@ class Replayer:
         self.copied = [_window_root(program, makers, n) in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
         self.draws = any(i.primitive.name in RANDOM for i in program.instructions)
-        self.apart: tuple[list[int], set[int], list[Any]] = ([], set(), [])  # captured arrays that share no memory
+        # captured arrays that share no memory
+        self.apart: tuple[list[int], set[int], list[Any]] = ([], set(), [])
         self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
         self.finish: Callable[[list[Tensor], Sequence[Any]], Any] = self._nested
 
@@ -145,7 +147,8 @@ class Replayer:
         return payloads, tuple(layout) if plain else None
 
     def _check_apart(self, payloads: list[Any], arrays: list[Any]) -> None:
-        """Raise OverlapError if inputs and captured arrays share memory. Captured arrays are mostly the same from call to call."""
+        """Raise OverlapError if inputs and captured arrays share memory. Captured arrays are mostly
+        the same from call to call."""
         known, owners, _ = self.apart
         ids = [*map(id, arrays)]
         if ids != known:
@@ -159,7 +162,8 @@ class Replayer:
                 raise OverlapError(SHARED)
 
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
-        """One run, on what `checked` found in order. What ends it before something was written leaves the random numbers as they were."""
+        """One run, on what `checked` found in order. What ends it before something was written
+        leaves the random numbers as they were."""
         random = functions.random_state() if self.draws else None
         parts = None
         try:
@@ -211,11 +215,13 @@ class Replayer:
         return v
 
     def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
-        """The results as tensors; what is to be written where, as pairs of a tensor or place and an array; leaves with their gradients."""
+        """The results as tensors; what is to be written where, as pairs of a tensor or place and an
+        array; leaves with their gradients."""
         program = self.program
         results = [wrap(fresh(values[n]) if copy else values[n]) for n, copy in zip(program.outputs, self.copied, strict=True)]
         new = []
-        for number, value in program.updates.items():  # what may lie in memory that is about to be overwritten is copied
+        # what may lie in memory that is about to be overwritten is copied
+        for number, value in program.updates.items():
             array = fresh(values[value]) if value in self.copied_updates else values[value]
             place = program.captured.get(number)
             new.append((tensors[program.inputs.index(number)] if place is None else place, array))
@@ -319,7 +325,8 @@ class Replayer:
 
 
 def _window_root(program: Program, makers: list[int], number: int) -> int:
-    """The value of which this one is a view, through however many view operations; itself if it is none."""
+    """The value of which this one is a view, through however many view operations; itself if it is
+    none."""
     while makers[number] >= 0 and program.instructions[makers[number]].primitive.view:
         source = program.instructions[makers[number]].operands[0]
         if type(source) is not int:

@@ -1,11 +1,15 @@
-"""The state that a call finds, kept on copies, so that the call can be run a second time without a trace.
+"""The state that a call finds, kept on copies, so that the call can be run a second time without a
+trace.
 
     before = Snapshot(tensors, arguments, optimizers)
     result = function(*args)                    # the call itself
-    before.run(recorder, lambda: …)             # what happens in here starts from the same state, and changes copies only
+    before.run(recorder, lambda: …)             # what happens in here starts from the same state,
+    and changes copies only
 
-Inside `run` each tensor has the array, the version counter, the view and the `.grad` that it had, all of them copies, and each optimiser
-its state. Memory that the program owns is not written at all, so there is nothing to undo but references: they are put back whatever ends
+Inside `run` each tensor has the array, the version counter, the view and the `.grad` that it had,
+all of them copies, and each optimiser
+its state. Memory that the program owns is not written at all, so there is nothing to undo but
+references: they are put back whatever ends
 the second run, an interrupt at any line included.
 """
 
@@ -24,11 +28,13 @@ from ..tensor import Tensor, View
 from .memory import overlapping
 
 TOLERANCE = 1e-3
-"""Share of the largest element by which two runs of a call may differ; memory in another place can change last digits."""
+"""Share of the largest element by which two runs of a call may differ; memory in another place can
+change last digits."""
 
 
 class _Slots:
-    """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its view."""
+    """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its
+    view."""
 
     __slots__ = ("array", "count", "grad", "leaf_array", "leaf_version", "node", "seen", "tangents", "version", "window")
 
@@ -50,8 +56,10 @@ class _Slots:
 class Snapshot:
     """Tensors, optimisers' states and random numbers as they are now.
 
-    tensors: those that the function can find outside; arguments: those that it is given, which are inputs of a program and stand alone.
-    problem: why the call cannot be run again on copies, or None; shared: whether an argument shares memory with another tensor.
+    tensors: those that the function can find outside; arguments: those that it is given, which are
+    inputs of a program and stand alone.
+    problem: why the call cannot be run again on copies, or None; shared: whether an argument shares
+    memory with another tensor.
     """
 
     def __init__(self, tensors: Iterable[Tensor], arguments: Iterable[Tensor], optimizers: Iterable[Optimizer]) -> None:
@@ -85,7 +93,8 @@ class Snapshot:
             self._add(slots.grad)
 
     def _owners(self) -> list[Any]:
-        """The arrays of all tensors outside that are no known windows; `problem` says if two of them share memory unknown to the engine."""
+        """The arrays of all tensors outside that are no known windows; `problem` says if two of
+        them share memory unknown to the engine."""
         arrays = {id(s.array): (t, s.array) for t, s in self.tensors.values() if s.window is None and not is_immutable(s.array)}
         found = [a for _, a in arrays.values()]
         if overlapping(found):
@@ -98,7 +107,8 @@ class Snapshot:
     # ------------------------------------------------------------------------------------------------------- what a call changed
 
     def change(self) -> str | None:
-        """What the call that has just run has changed besides values, in words: no program does that. None if nothing."""
+        """What the call that has just run has changed besides values, in words: no program does
+        that. None if nothing."""
         for tensor, old in self.tensors.values():
             what = f"a tensor of shape {tuple(old.array.shape)}"
             if tensor.node is not old.node or tensor.tangents is not old.tangents:
@@ -117,7 +127,8 @@ class Snapshot:
         return None
 
     def counts(self) -> list[tuple[Tensor, int]]:
-        """How often the call has counted the memory of each tensor as overwritten, for those where it has."""
+        """How often the call has counted the memory of each tensor as overwritten, for those where
+        it has."""
         found: dict[int, tuple[Tensor, int]] = {}
         for tensor, old in self.tensors.values():
             if tensor.version is not None and tensor._version != old.count:
@@ -127,7 +138,8 @@ class Snapshot:
     # ---------------------------------------------------------------------------------------------------------- the second run
 
     def run(self, recorder: Any, function: Callable[[list[tuple[Tensor, _Slots]]], Any]) -> Any:
-        """`function(after)` in the state that was kept, on copies; `after` are all tensors with what they hold in truth."""
+        """`function(after)` in the state that was kept, on copies; `after` are all tensors with
+        what they hold in truth."""
         after = [(t, _Slots(t)) for t, _ in self.tensors.values()]
         rest = _Rest(recorder, [(o, o.state) for o, _ in self.states])
         try:
@@ -160,7 +172,8 @@ class Snapshot:
         for optimizer, states in self.states:
             optimizer.state = states
         functions.set_random_state(self.random)
-        for device in [d for d in chance._generators if d != "cpu"]:  # whose state cannot be put back: the second run gets others
+        # whose state cannot be put back: the second run gets others
+        for device in [d for d in chance._generators if d != "cpu"]:
             del chance._generators[device]
 
     def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
@@ -180,7 +193,8 @@ MADE_STATE = "an optimiser made its state in this call"
 
 
 class _Rest:
-    """What else a run can leave behind when it is cut short: the engine's modes, observers, random numbers, whose states are whose."""
+    """What else a run can leave behind when it is cut short: the engine's modes, observers, random
+    numbers, whose states are whose."""
 
     def __init__(self, recorder: Any, states: list[tuple[Optimizer, Any]]) -> None:
         here = observe._here

@@ -64,7 +64,8 @@ OUR_EFFECTS = {
 BY_NAME = frozenset(("globals", "locals", "eval", "exec", "__import__"))
 """Python's own functions that find variables which the code does not name."""
 DYNAMIC = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "__getattribute__"))
-"""Names in code that may mean any attribute: then all attributes of the objects found are watched."""
+"""Names in code that may mean any attribute: then all attributes of the objects found are
+watched."""
 OUTER_WORLD = {
     "time": "asks the clock", "datetime": "asks the clock", "secrets": "draws numbers that are not this library's",
     "uuid": "draws numbers that are not this library's", "os": "asks the operating system", "posix": "asks the operating system",
@@ -196,7 +197,8 @@ class World:
 
     @property
     def reads_gradients(self) -> bool:
-        """Whether what is found can ask for a `.grad`, as its words show. A model's forward method does not."""
+        """Whether what is found can ask for a `.grad`, as its words show. A model's forward method
+        does not."""
         return bool(self.optimizers) or self._names_gradients
 
     def obstacle(self) -> str | None:
@@ -255,7 +257,8 @@ class World:
         elif isinstance(thing, type):
             if _is_users_class(thing):
                 self._objects.append((thing.__name__, thing, set()))
-        elif isinstance(inspect.getattr_static(thing, "__wrapped__", None), types.FunctionType):  # a cached function
+        # a cached function
+        elif isinstance(inspect.getattr_static(thing, "__wrapped__", None), types.FunctionType):
             self._visit(name, thing.__wrapped__)
         elif not isinstance(thing, Program):
             self._object(name, thing, set())
@@ -365,10 +368,13 @@ class World:
             self._watch(name, [f"{name}.{key}" for key in new], lambda: [_plain_attribute(own.get(key, _MISSING)) for key in new])
 
     def _of_module(self, name: str, module: Any, known: set[str]) -> None:
-        """What the code can ask of a module of others: its data. Functions and classes stay what they are."""
+        """What the code can ask of a module of others: its data. Functions and classes stay what
+        they are."""
         own = vars(module)
         if module.__name__ in OUTER_WORLD:
-            used = sorted(k for k in self._words if isinstance(own.get(k), _FUNCTIONS) or (isinstance(own.get(k), type) and k == "datetime"))
+            used = sorted(
+                k for k in self._words if isinstance(own.get(k), _FUNCTIONS) or (isinstance(own.get(k), type) and k == "datetime")
+            )
             if used:
                 self.problem = f"it {OUTER_WORLD[module.__name__]} ({module.__name__}.{used[0]}), which a replay would not do"
                 return
@@ -408,12 +414,14 @@ class _Slots:
 
 
 def _has(thing: Any, *names: str) -> bool:
-    """Whether an object's class has these attributes (an object's own `__getattr__` is not asked)."""
+    """Whether an object's class has these attributes (an object's own `__getattr__` is not
+    asked)."""
     return all(hasattr(type(thing), name) for name in names)
 
 
 def _is_special(value: Any) -> bool:
-    """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`, `__len__`."""
+    """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`,
+    `__len__`."""
     return isinstance(value, types.FunctionType) and value.__name__.startswith("__") and value.__name__ != "__init__"
 
 

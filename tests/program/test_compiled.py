@@ -351,7 +351,8 @@ def test_decorators_methods_and_objects_among_the_arguments() -> None:
 
 
 def test_results_lie_where_those_of_a_plain_call_lie() -> None:
-    """A new tensor keeps its values and the graph that was walked; a detached parameter goes on showing the parameter."""
+    """A new tensor keeps its values and the graph that was walked; a detached parameter goes on
+    showing the parameter."""
     w = mg.ones(2, requires_grad=True)
 
     @mg.compile

@@ -1,4 +1,5 @@
-"""Each call of a compiled function, recorded and replayed ones too, leaves what the plain call leaves: one test for each way to differ."""
+"""Each call of a compiled function, recorded and replayed ones too, leaves what the plain call
+leaves: one test for each way to differ."""
 
 import array
 import collections
@@ -35,7 +36,8 @@ def plain(value: Any) -> Any:
 
 
 def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: int = 7) -> None:
-    """`make(compile)` gives a function of the number of the call; what it returns eagerly and compiled is equal in every call."""
+    """`make(compile)` gives a function of the number of the call; what it returns eagerly and
+    compiled is equal in every call."""
     runs = []
     for compile_ in (lambda f: f, mg.compile):
         mg.manual_seed(3)
@@ -51,7 +53,8 @@ def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: in
 
 
 def test_a_compiled_model_is_differentiated_from_outside() -> None:
-    """net = compile(model): the loss and backward() outside; gradients in every call, with a regulariser too, and by a program."""
+    """net = compile(model): the loss and backward() outside; gradients in every call, with a
+    regulariser too, and by a program."""
     models = []
 
     def make(compile_: Any) -> Any:
@@ -75,7 +78,8 @@ def test_a_compiled_model_is_differentiated_from_outside() -> None:
 
 
 def test_second_derivatives_of_a_replayed_result() -> None:
-    """create_graph, two results of which one is differentiated, retain_graph, and a graph that was freed."""
+    """create_graph, two results of which one is differentiated, retain_graph, and a graph that was
+    freed."""
 
     def make(compile_: Any) -> Any:
         w, v = mg.tensor([0.5, -1.0], requires_grad=True), mg.tensor([2.0, 3.0], requires_grad=True)
@@ -99,7 +103,8 @@ def test_second_derivatives_of_a_replayed_result() -> None:
 
 
 def test_dropout_in_a_checkpoint_draws_one_mask() -> None:
-    """The forward pass and the computation again in the backward pass see the same mask, and the numbers go on as they do eagerly."""
+    """The forward pass and the computation again in the backward pass see the same mask, and the
+    numbers go on as they do eagerly."""
 
     def make(compile_: Any) -> Any:
         w = mg.ones(8, requires_grad=True)
@@ -121,10 +126,13 @@ def test_dropout_in_a_checkpoint_draws_one_mask() -> None:
     both(make, 8)
 
 
-@pytest.mark.parametrize("rule", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.1), lambda p: optim.RMSprop(p, lr=0.1)])
+@pytest.mark.parametrize(
+    "rule", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.1), lambda p: optim.RMSprop(p, lr=0.1)]
+)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_a_first_call_that_raises_before_the_optimiser_makes_its_state(rule: Any, error: type[BaseException]) -> None:
-    """The training goes on with the numbers of an eager one; so it does when the state is cleared, or an early one is loaded."""
+    """The training goes on with the numbers of an eager one; so it does when the state is cleared,
+    or an early one is loaded."""
 
     def make(compile_: Any) -> Any:
         w = mg.tensor([1.0], requires_grad=True)
@@ -198,7 +206,8 @@ def test_captured_tensors_that_come_to_share_memory() -> None:
 
 
 def test_versions_are_counted() -> None:
-    """A graph that waits notices that what it saved was changed in place, in every call; counters agree."""
+    """A graph that waits notices that what it saved was changed in place, in every call; counters
+    agree."""
 
     def make(compile_: Any) -> Any:
         f = compile_(lambda x: (x.add_(1).mul_(2), x.zero_(), None)[2])
@@ -223,7 +232,8 @@ def test_versions_are_counted() -> None:
 
 
 def test_results_alias_what_they_alias() -> None:
-    """An argument itself, a view of a result, of an argument, of a captured tensor, of what is no result; a gradient; one tensor twice."""
+    """An argument itself, a view of a result, of an argument, of a captured tensor, of what is no
+    result; a gradient; one tensor twice."""
     w, buffer = mg.ones(2, requires_grad=True), mg.arange(4.0)
 
     def everything(x: Any) -> Any:
@@ -276,7 +286,8 @@ def test_views_of_results_carry_the_graph() -> None:
 
 
 def test_saved_values_of_a_replayed_result_are_watched() -> None:
-    """A parameter, an argument or the result itself that is changed in place before backward(): an error, as eagerly; or none."""
+    """A parameter, an argument or the result itself that is changed in place before backward(): an
+    error, as eagerly; or none."""
 
     def make(compile_: Any) -> Any:
         w = mg.tensor([1.0, 2.0], requires_grad=True)
@@ -325,7 +336,8 @@ def test_hooks_on_a_replayed_result() -> None:
 
 
 def test_what_a_raising_replay_leaves() -> None:
-    """A label out of range, in a replay: the error of the plain call, what it did before the error, and the random numbers after it."""
+    """A label out of range, in a replay: the error of the plain call, what it did before the error,
+    and the random numbers after it."""
 
     def make(compile_: Any) -> Any:
         w, norm = mg.ones(3, 3, requires_grad=True), nn.BatchNorm1d(3)
@@ -403,7 +415,7 @@ def _hidden_values() -> dict[str, tuple[Callable[[], float], Callable[[float], A
         "weakref.ref": (lambda: weak().value, lambda v: setattr(holder, "value", v)),
         "ChainMap": (lambda: chain["a"], lambda v: chain.maps[1].__setitem__("a", v)),
         "deque": (lambda: queue[0], lambda v: queue.__setitem__(0, v)),
-        "a key": (lambda: float(list(keys)[0] == "a"), swap_key),
+        "a key": (lambda: float(next(iter(keys)) == "a"), swap_key),
         "__getattr__": (lambda: odd.a, lambda v: odd.values.update(a=v)),
         "__getitem__": (lambda: odd["a"], lambda v: odd.values.update(a=v)),
         "globals": (lambda: globals()["SHARED"][0], lambda v: SHARED.__setitem__(0, v)),
@@ -465,7 +477,8 @@ def test_the_shape_of_a_tensor_outside() -> None:
 
 
 def test_graphs_that_enter_from_outside_and_states_that_take_one() -> None:
-    """An in-place change that carries a graph into a tensor outside; a view whose base got a graph; requires_grad_ inside."""
+    """An in-place change that carries a graph into a tensor outside; a view whose base got a graph;
+    requires_grad_ inside."""
 
     def make(compile_: Any) -> Any:
         w, buffer = mg.ones(2, requires_grad=True), mg.zeros(2)

@@ -1,4 +1,5 @@
-"""Random programs, eager beside compiled: results, their graphs and aliases, gradients, versions, states and errors are equal in each call."""
+"""Random programs, eager beside compiled: what can be seen of each call is equal (results, graphs,
+gradients, versions, states, errors)."""
 
 import random
 import sys
@@ -30,7 +31,22 @@ PASSES = (
     "{t} = mg.autograd.grad(({a} * w).sum(), [w], create_graph=True)[0]", "v.grad = {a}.detach() * 1",
     "optim.clip_grad_norm_([w, v], 0.5)", "({a} * w).sum().backward(retain_graph=True)",
 )  # fmt: skip
-RESULTS = ("{a}", "{a}", "{a}", "{a}[1:]", "{a}.detach()", "x", "b", "part", "w", "w.grad", "y[:2]", "{a}.reshape(2, 2)", "1.5", "b.view(2, 2)")
+RESULTS = (
+    "{a}",
+    "{a}",
+    "{a}",
+    "{a}[1:]",
+    "{a}.detach()",
+    "x",
+    "b",
+    "part",
+    "w",
+    "w.grad",
+    "y[:2]",
+    "{a}.reshape(2, 2)",
+    "1.5",
+    "b.view(2, 2)",
+)
 
 
 def source_of(rng: random.Random) -> str:
@@ -181,8 +197,18 @@ class Side:
         identity = [[r is t for t in (*every, *gradients)] for r in results]
         facts = [(t.shape, str(t.dtype), *_flags(t), t._version) for t in every]
         norm = [space["norm"].running_mean, space["norm"].running_var]
-        values = [t.detach().numpy().copy() for t in (*every, *norm)] + [None if g is None else g.detach().numpy().copy() for g in gradients]
-        return facts, identity, memory, values, state, [g is not None and g.requires_grad for g in gradients], str(mg.functions.random_state())
+        values = [t.detach().numpy().copy() for t in (*every, *norm)] + [
+            None if g is None else g.detach().numpy().copy() for g in gradients
+        ]
+        return (
+            facts,
+            identity,
+            memory,
+            values,
+            state,
+            [g is not None and g.requires_grad for g in gradients],
+            str(mg.functions.random_state()),
+        )
 
 
 def _flags(tensor: Any) -> tuple[Any, ...]:
@@ -204,7 +230,8 @@ def equal(a: Any, b: Any) -> bool:
 
 
 class Injected:
-    """Raise `error` at line number `at` (of those in files that `where` accepts) of what runs inside. raised: whether it was; lines: how many ran."""
+    """Raise `error` at line number `at`, of those in files named like `where`, of what runs inside.
+    raised: whether it was."""
 
     def __init__(self, at: int | None = None, error: type[BaseException] = KeyboardInterrupt, where: str = "<random program") -> None:
         self.at, self.error, self.where, self.lines, self.raised = at, error, where, 0, False
@@ -228,7 +255,22 @@ class Injected:
 
 
 AFTER = ("nothing", "backward", "one", "twice", "second", "write", "write with a graph")
-BETWEEN = ("freeze", "clear", "load", "save", "schedule", "eval", "number", "data", "gradient", "nothing", "nothing", "nothing", "nothing", "nothing")
+BETWEEN = (
+    "freeze",
+    "clear",
+    "load",
+    "save",
+    "schedule",
+    "eval",
+    "number",
+    "data",
+    "gradient",
+    "nothing",
+    "nothing",
+    "nothing",
+    "nothing",
+    "nothing",
+)
 KINDS = ("one", "overlap", "outside", "a view of outside", "detached", "a parameter's", "reversed", "a leaf", "a graph")
 
 
@@ -262,14 +304,19 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
         probe = Injected(at if injected.raised else None, error)
         wanted = eager.call(kind, data, how, probe, grad)
         if injected.raised and not probe.raised:
-            continue  # it was raised in the second run: the call itself was complete (its result is lost)
+            # it was raised in the second run: the call itself was complete (its result is lost)
+            continue
         if tally is not None:
             tally["replayed" if compiled.step.statistics["replayed"] > replays else "other"] += 1
             tally["raised"] += injected.raised
         if not equal(got, wanted):
             parts = [i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if not equal(a, b)]
             inner = [
-                j for i in parts[:1] if isinstance(got[i], tuple) for j, (a, b) in enumerate(zip(got[i], wanted[i], strict=False)) if not equal(a, b)
+                j
+                for i in parts[:1]
+                if isinstance(got[i], tuple)
+                for j, (a, b) in enumerate(zip(got[i], wanted[i], strict=False))
+                if not equal(a, b)
             ]
             return f"program {seed}, call {call} ({kind}, grad {grad}, then {how}), differs in {parts} {inner}; {compiled.step!r}\n{source}"
     return None
