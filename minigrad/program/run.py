@@ -25,7 +25,6 @@ from .lower import Lowered, check_shape
 from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
 from .structure import collect, rebuild
 
-
 SHARED = "two tensors that it is given, or finds outside, share memory, and it writes"
 
 
@@ -157,9 +156,9 @@ class Replayer:
                 raise OverlapError(SHARED)
             self.apart = ids, owners, arrays
         keys = [id(p) if p.base is None else overlap_key(p) for p in payloads]
-        if len(set(keys)) < len(keys) or 0 in keys or 0 in owners or not owners.isdisjoint(keys):
-            if overlapping(payloads, arrays):
-                raise OverlapError(SHARED)
+        apart = len(set(keys)) == len(keys) and 0 not in keys and 0 not in owners
+        if not (apart and owners.isdisjoint(keys)) and overlapping(payloads, arrays):
+            raise OverlapError(SHARED)
 
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
         """One run, on what `checked` found in order. What ends it before something was written

@@ -179,12 +179,11 @@ class Snapshot:
     def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
         """Whether the second run has left what the first has left. To be asked at the end of it."""
         for tensor, first in after:
-            if (first.grad is None) is not (tensor._grad is None):
+            was, now = first.grad, tensor._grad
+            if (was is None) is not (now is None) or not alike(first.array, tensor.array):
                 return False
-            if first.grad is not None and tensor._grad is not None and id(first.grad) not in self.tensors:
-                if not alike(first.grad.array, tensor._grad.array):
-                    return False
-            if not alike(first.array, tensor.array):
+            new = was is not None and now is not None and id(was) not in self.tensors
+            if new and not alike(was.array, now.array):  # type: ignore[union-attr]
                 return False
         return True
 
