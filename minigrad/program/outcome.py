@@ -226,6 +226,8 @@ def _way(base: Tensor, tensor: Tensor) -> Way:
         if any(type(v) is Recorded for v in params.values()):
             raise ProgramError("its result is a view whose place depends on values: return a .clone()")
     window = tensor.window
+    if tensor.node is not None and (window is None or base.node is None):
+        raise ProgramError("its result took a graph in place, in memory of a tensor that has none: return a .clone()")
     if window is None:
         return Way(False, steps, True, False, None)
     source = base if base.window is None else base.window.base
