@@ -395,7 +395,7 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
         node.shape, node.dtype, out.node = out.array.shape, out.array.dtype, node
         return
     outs = [results[i] for i in graph.results]
-    # type: ignore[assignment]
-    node.shape, node.dtype = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)
+    facts: Any = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)
+    node.shape, node.dtype = facts
     for index, out in enumerate(outs):
         out.node = pick(node, index, out)

@@ -55,6 +55,10 @@ class Outcome:
             if tensor._grad is not None:
                 self._know(tensor._grad, ("gradient", tensor))
         self._check_gradients(outside)
+        # gradients that the call makes, and then writes to
+        self.gradient_versions = [
+            (t, t._grad._version) for t in outside if t._grad is not None and id(t._grad) not in recorder.known and t._grad._version
+        ]
         # own results whose memory was overwritten before they were returned
         self.versions: list[tuple[int, int]] = []
         self._extra, self._simple = 0, False
@@ -153,7 +157,7 @@ class Outcome:
         plan = [(kind, id(what) if isinstance(what, Tensor) else what, way and way.key()) for (kind, what), way in self.plan]
         graphs = [graph.key() for graph in self.graphs]
         extra = [(kind, what if kind == "input" else id(what), count) for kind, what, count in self.extra]
-        return plan, repr(self.template), repr(graphs), extra, self.versions
+        return plan, repr(self.template), repr(graphs), extra, self.versions, [(id(t), count) for t, count in self.gradient_versions]
 
     # ------------------------------------------------------------------------------------------------------------- in each replay
 
@@ -165,6 +169,8 @@ class Outcome:
             memory_version(tensor).count += count
         for i, count in self.versions:
             memory_version(results[i]).count = count
+        for leaf, count in self.gradient_versions:
+            memory_version(leaf._grad).count = count  # type: ignore[arg-type]
         if self.graphs:
             own = len(results) - self._extra
             extra = [t.array for t in results[own:]]

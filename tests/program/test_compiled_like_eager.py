@@ -6,6 +6,7 @@ import collections
 import contextlib
 import contextvars
 import os
+import sys
 import types
 import warnings
 import weakref
@@ -51,6 +52,11 @@ def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: in
                 seen.append(type(error).__name__)
         runs.append(seen)
     assert runs[0] == runs[1]
+
+
+def numbers_in(optimizer: Any) -> list[Any]:
+    """The numbers in an optimiser's states: counts of steps."""
+    return [(k, v) for s in optimizer.state.values() for k, v in s.items() if isinstance(v, int | float)]
 
 
 def test_a_compiled_model_is_differentiated_from_outside() -> None:
@@ -155,7 +161,7 @@ def test_a_first_call_that_raises_before_the_optimiser_makes_its_state(rule: Any
             early.append(o.state_dict()) if i == 3 else None
             o.state.clear() if i == 8 else None
             o.load_state_dict(early[0]) if i == 12 else None
-            return w, w.grad, [s.get("t") for s in o.state.values()]
+            return w, w.grad, numbers_in(o)
 
         return call
 
@@ -526,3 +532,112 @@ def test_a_numpy_view_of_a_captured_tensor() -> None:
         return lambda i: (f(mg.ones(4)), a, b)
 
     both(make)
+
+
+def test_a_detached_alias_that_took_a_graph() -> None:
+    """An in-place change gives the alias of a tensor outside a graph that the tensor has not."""
+
+    def make(compile_: Any) -> Any:
+        w, b = mg.ones(2, requires_grad=True), mg.ones(2)
+        f = compile_(lambda x: b.detach().add_(w * x))
+
+        def call(i: int) -> Any:
+            w.grad = None
+            f(mg.ones(2) * i).sum().backward()
+            return w.grad, b, b.requires_grad
+
+        return call
+
+    both(make)
+
+
+def test_two_steps_of_an_optimiser_in_one_call() -> None:
+    """Adam counts both, and corrects by both counts."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.ones(2, requires_grad=True)
+        o = optim.Adam([w], lr=0.1)
+
+        @compile_
+        def step() -> None:
+            for _ in range(2):
+                o.zero_grad()
+                (w * w).sum().backward()
+                o.step()
+
+        return lambda i: (step(), w, numbers_in(o))
+
+    both(make)
+
+
+def _training() -> tuple[Any, Any]:
+    """A step that changes all that a step can change, and everything that can be seen of it."""
+    mg.manual_seed(1)
+    model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.25), nn.Linear(4, 1))
+    o, x = optim.Adam(model.parameters(), lr=0.1), mg.randn(6, 2)
+
+    def step() -> Any:
+        o.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        o.step()
+        x.mul_(0.5)
+        return loss
+
+    def seen() -> Any:
+        tensors = [*model.parameters(), *model.buffers(), x]
+        states = [{k: np.copy(v).tolist() for k, v in s.items()} for s in o.state.values()]
+        gradients = [None if p.grad is None else p.grad.tolist() for p in model.parameters()]
+        facts = [(t.tolist(), t._version, type(t.array).__name__) for t in tensors]
+        modes = mg.is_grad_enabled(), len(mg.observe.observers), repr(mg.functions.random_state())
+        return repr((facts, gradients, states, modes))
+
+    return step, seen
+
+
+@pytest.mark.parametrize("call", [1, 2, 4])
+def test_interrupts_at_lines_of_the_library(call: int) -> None:
+    """At any line of `minigrad.program`, in a recorded call and in a replay: the call has not begun or is complete,
+    and the training goes on as an eager one."""
+    step, seen = _training()
+    states = [seen()]
+    for _ in range(8):
+        step()
+        states.append(seen())
+
+    def interrupted(at: int | None) -> int:
+        step, seen = _training()
+        compiled = mg.compile(step)
+        for _ in range(call):
+            compiled()
+        lines = 0
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal lines
+            if f"minigrad{os.sep}program{os.sep}" not in frame.f_code.co_filename:
+                return None
+            if event == "line":
+                lines += 1
+                if lines == at:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            compiled()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        now = states.index(seen())
+        assert now in (call, call + 1), at
+        for _ in range(3):
+            compiled()
+            now += 1
+            assert seen() == states[now], at
+        return lines
+
+    count = interrupted(None)
+    for at in range(1, count, max(1, count // 7)):
+        interrupted(at)
