@@ -12,7 +12,6 @@ import pytest
 import minigrad as mg
 from minigrad import nn, optim
 from minigrad.nn import functional as F
-from minigrad.program import EagerWarning
 
 CAPTURED = ("w", "v", "b", "part")
 EXPRESSIONS = (
@@ -329,7 +328,7 @@ def _lines(source: str) -> int:
 @pytest.fixture(autouse=True)
 def _quiet() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EagerWarning)
+        warnings.simplefilter("ignore")
         yield
 
 
