@@ -50,6 +50,8 @@ class Node:
     retained: weakref.ref[Any] | None
     _notes: Notes | None
     tangents: Any = None
+    # whether its rule gives arrays that nothing else refers to, which may be added to in place
+    gives_fresh = False
     has_hooks = False  # whether hooks stand around its rule: a matter of the class, see engine/around.py
 
     @property

@@ -97,7 +97,7 @@ def differentiate(
                 for parent, c in parts:
                     if parent not in cotangents:  # the first contribution is kept as it is
                         cotangents[parent] = c
-                        if type(c) is ndarray and c is not g and c.base is None and type(node) is OpNode and node.primitive.outputs == 1:
+                        if type(c) is ndarray and c is not g and c.base is None and _is_own(node):
                             owned.add(parent)
                     else:
                         _accumulate(cotangents, owned, parent, c)
@@ -105,6 +105,11 @@ def differentiate(
         state.recording = before
         state.walk, state.needed = around
     return captured
+
+
+def _is_own(node: Node) -> bool:
+    """Whether what the rule of a node gives is memory of its own."""
+    return node.primitive.outputs == 1 if type(node) is OpNode else node.gives_fresh
 
 
 def _accumulate(cotangents: dict[Node, Any], owned: set[Node], parent: Node, c: Any) -> None:

@@ -25,7 +25,7 @@ from ..ops.chance import RANDOM
 from ..ops.elementwise import cast
 from .fused import Fused, cuda_device
 from .instructions import Instruction, Operand, Program, Type
-from .lower import DATA_SHAPED
+from .lower import shaped_by_values
 from .run import Replayer, fresh, interpret
 
 AT_MOST = 8
@@ -87,8 +87,9 @@ class CapturedProgram(Replayer):
 
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: Any) -> Any:
         """One launch, on the current stream, on what `checked` found in order."""
+        counted: dict[Any, dict[str, Any]] = {}
         for update in self.updates:
-            update.count()
+            update.count(counted)
         with self.lock, backend.on_device(self.device):
             stream = backend.load_cupy().cuda.get_current_stream()
             stream.wait_event(self.done)  # the last launch may be running on another stream, and the copies out of its memory
@@ -97,7 +98,7 @@ class CapturedProgram(Replayer):
             if self.numbers:
                 self.vector.set(backend.host.asarray([float(place.source.array) for _, place in self.numbers]))
             self.graph.launch()
-            results = self.results(self.values, tensors)
+            results = self.results(*self.outcome(self.values, tensors), tensors)
             self.done = stream.record()
         return results
 
@@ -144,13 +145,13 @@ class CapturedProgram(Replayer):
 
 def obstacle(program: Program) -> str | None:
     """Why a program cannot be a CUDA graph, in words, as far as it can be told without recording one."""
+    shaped = shaped_by_values(program)
+    if shaped is not None:
+        return f"{shaped}, so the device must be asked for them"
     for instruction in program.instructions:
-        name, refs = instruction.primitive.name, instruction.reads()
+        name = instruction.primitive.name
         if name in RANDOM:
             return f"{name} draws random numbers, and that a graph draws new ones each time was never tried. Pass the numbers as an input"
-        masks = name == "getitem" and any(program.types[n].dtype.kind == "b" for n in refs[1:])
-        if masks or (name in DATA_SHAPED and name != "getitem"):
-            return f"the shape of what {name} gives depends on values, so the device must be asked for them"
         if name == "move":
             return "move copies data between devices"
     return None

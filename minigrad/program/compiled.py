@@ -8,16 +8,41 @@
         optimizer.step()
         return loss
 
-The first call with arguments of some shapes and dtypes is an ordinary one (optimisers make their state in it). The second and the third are
-recorded. If both recordings are the same program, and nothing that the function did was out of the program's reach, later calls replay it.
+Compiled means: the same, faster. Every call leaves what the plain call leaves: values, gradients,
+graphs and aliases of results, version
+counts, errors, random numbers, the states of optimisers and modules.
 
-A replay is right only while Python would do the same again. That is checked in each call (world.py: settings, module modes, numbers and
-other variables that the function can find), and when something differs, another program is recorded for it. What cannot be recorded runs as
-itself, with a reason: decisions by values, side effects in Python, hooks, arguments that are no tensors. The reason is in `.reason` and is
-given once as an `EagerWarning`.
+The first call with arguments of some shapes, dtypes and strides is an ordinary one (optimisers make
+their state in it). So are the second and
+the third; after each, the function runs once more, on copies of what it found (snapshot.py), and
+that run is recorded. If both recordings are
+one program, the second run gave what the call itself gave, and nothing that the function did was
+out of the program's reach, later calls
+replay it.
 
-Results of recorded and replayed calls are fresh tensors without a graph. `.grad`, parameters, buffers and optimisers' states are afterwards
-what they would be, bit for bit.
+A replay is right only while Python would do the same again. That is checked in each call (world.py:
+settings, module modes, numbers and
+other variables that the function can find; which tensors share memory), and when something differs,
+another program is recorded for it. What
+cannot be recorded runs as itself, with a reason: decisions and shapes by values, side effects in
+Python, hooks, arguments that are no tensors,
+objects into which Python cannot look. The reason is in `.reason` and is given once as an
+`EagerWarning`. A replay that fails has written
+nothing; the function then runs as itself, and its error is that of the plain call.
+
+Results that require grad have a graph, so a compiled model is differentiated from outside: their
+backward pass is a program too (graphs.py).
+Results that are arguments, tensors from outside, or views of such or of each other are that in
+replays as well (outcome.py).
+
+*Bits.* A replay gives the bits of the plain call where the same kernel runs on operands of the same
+memory layout, and all kernels of NumPy
+give the same bits in every layout. BLAS does not: what depends on a product of matrices whose
+operands lie otherwise agrees within 16 units of
+roundoff of its largest element for each product, as does the sum of a gradient from inside the
+function and one from outside, which is taken
+in another order. From its second run on, a program gives the same bits for the same values in the
+same layout.
 """
 
 from __future__ import annotations
@@ -28,25 +53,30 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import autograd, backend, functions, observe
-from ..backend import is_immutable
+from .. import autograd, backend, observe
 from ..engine.modes import state
+from ..engine.record import history
 from ..errors import DeviceError, ProgramError
 from ..nodes import Leaf
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, memory_version
 from .capture import CapturedProgram, CaptureError
 from .instructions import Program
-from .passes import _hashable, simplified
-from .payload import Recorded
+from .lower import shaped_by_values
+from .outcome import Outcome
+from .passes import _hashable
+from .places import GradientPlace, TensorPlace
 from .record import Recorder
-from .run import Replayer, fresh
-from .structure import describe, rebuild
-from .world import PLAIN, World
+from .run import OverlapError, Replayer
+from .snapshot import MADE_STATE, Snapshot
+from .world import PLAIN, UNWRAPPED, World
 
 LIMIT = 8
 """Programs that one function keeps."""
 WORTH = 20
 """Replays by which a recorded program has paid for itself."""
+
+
+ONE_MEMORY = "it writes, and two of its arguments, or an argument and a tensor that it finds outside, are one piece of memory"
 
 
 class EagerWarning(UserWarning):
@@ -76,7 +106,7 @@ class Compiled:
     """
 
     def __init__(self, function: Callable[..., Any], limit: int = LIMIT, capture: bool = False, fuse: bool = False) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self.function, self.limit, self.capture, self.fuse = function, limit, capture, fuse
         self.reason: str | None = None
         self.statistics = {"eager": 0, "recorded": 0, "replayed": 0}
@@ -112,19 +142,28 @@ class Compiled:
             return self._another(arguments, variants, difference if variants else None)
         if variant.problem is not None:
             return self._eager(variant.problem, args, kwargs)
-        if variant.ready:
-            try:
-                ready = variant.prepare(arguments.tensors)
-            except ProgramError as error:  # a captured tensor has another dtype, a state was replaced
-                variants.remove(variant)
-                return self._another(arguments, variants, str(error))
-            self.reason = variant.plain
-            if self.reason is not None:
-                self._warn(self.reason, stacklevel=3)
-            self.statistics["replayed"] += 1
-            variant.replays += 1
-            return variant.replay(arguments.tensors, *ready)
-        return self._record(variant, arguments)
+        if not variant.ready:
+            return self._record(variant, arguments)
+        try:
+            ready = variant.prepare(arguments.tensors)
+        except OverlapError as error:
+            return self._eager(str(error), args, kwargs)
+        except ProgramError as error:  # a captured tensor has another dtype, a state was replaced
+            variants.remove(variant)
+            return self._another(arguments, variants, str(error))
+        try:
+            result = variant.replay(arguments.tensors, *ready)
+        # an eager run makes what there is to make before it raises, or does not raise
+        except Exception as error:
+            if isinstance(error, ProgramError):
+                variant.problem = str(error).rstrip(".")
+            return self._eager(f"a replay failed: {type(error).__name__}: {error}".rstrip("."), args, kwargs, warn=False)
+        self.reason = variant.plain
+        if self.reason is not None:
+            self._warn(self.reason, stacklevel=3)
+        self.statistics["replayed"] += 1
+        variant.replays += 1
+        return result
 
     # ---------------------------------------------------------------------------------------------------------------- other ways
 
@@ -163,38 +202,39 @@ class Compiled:
         return result
 
     def _record(self, variant: Variant, arguments: Arguments) -> Any:
-        """Run the function while it is recorded. If that fails, everything is put back and it runs as itself."""
+        """Run the function as itself, and then once more on copies of what it found, where it is
+        recorded."""
         variant.look()
         variant.problem = variant.world.obstacle()
         if variant.problem is not None:
             return self._eager(variant.problem, arguments.args, arguments.kwargs)
-        before = _Memory(variant.world)
-        try:
-            result = variant.record(arguments)
-        except Exception as error:
-            changed = variant.world.difference(gradients=False)
-            before.put_back()
-            if changed is not None:
-                variant.problem = f"it failed while being recorded, and had changed Python values ({changed})"
-                raise
-            variant.problem = f"it cannot be recorded: {type(error).__name__}: {error}".rstrip(".")
-            return self._eager(variant.problem, arguments.args, arguments.kwargs)
-        self.statistics["recorded"] += 1
-        self.reason = variant.problem or "it is being recorded"
+        before = Snapshot((t for _, t in variant.world.tensors), arguments.tensors, variant.world.optimizers)
+        variant.problem = before.problem
+        if before.shared and variant.writes:
+            return self._eager(ONE_MEMORY, arguments.args, arguments.kwargs)
+        result = self._eager("it is being recorded", arguments.args, arguments.kwargs, warn=False)
+        problem = variant.record(arguments, before, result)
         self.given_up = variant.changes
+        if problem is not None:
+            self.reason = problem
+            self._warn(f"runs as itself: {problem}", stacklevel=3)
+        else:
+            self.statistics["eager"] -= 1
+            self.statistics["recorded"] += 1
         return result
 
 
 class Arguments:
     """The arguments of a call: tensors (the program's inputs), and what is part of the program. key: equal for calls that may share one."""
 
-    __slots__ = ("args", "key", "kwargs", "problem", "roots", "template", "tensors")
+    __slots__ = ("_numbers", "args", "key", "kwargs", "problem", "roots", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
         self.tensors: list[Tensor] = []
         self.roots: list[tuple[str, Any]] = []  # objects by identity, which the function may look into
         self.problem: str | None = None
+        self._numbers: dict[int, int] = {}
         modes = (state.recording, backend.default_dtype(), autograd.training)
         self.key = (*modes, *[self._key(f"argument {i}", a) for i, a in enumerate(args)])
         if kwargs:
@@ -202,10 +242,13 @@ class Arguments:
 
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
-            array, node = value.array, value.node
+            array, node = value.array, value.node if value.window is None else history(value)
             if node is None and value.tangents is None:
+                number = self._numbers.setdefault(id(value), len(self.tensors))
+                if number < len(self.tensors):
+                    return number  # the same tensor once more
                 self.tensors.append(value)
-                return array.shape, array.dtype, type(array)
+                return array.shape, array.dtype, type(array), array.strides
             if not isinstance(node, Leaf):
                 self.problem = f"{name} carries a graph or tangents: detach() it"
             self.roots.append((name, value))
@@ -221,11 +264,6 @@ class Arguments:
         self.roots.append((name, value))
         return id(value)
 
-    def with_inputs(self, inputs: list[Tensor]) -> tuple[Any, Any]:
-        """args and kwargs with other tensors in the places of the inputs."""
-        rest = iter(inputs)
-        return tuple(_with(a, rest) for a in self.args), {k: _with(a, rest) for k, a in self.kwargs.items()}
-
 
 class Variant:
     """A program in the making, for one kind of arguments and one state of the world."""
@@ -237,6 +275,9 @@ class Variant:
         self.program: Program | None = None
         self.problem: str | None = None
         self.changes: str | None = None  # what each call changes in Python
+        self.writes = False
+        self.outcome: Any = None
+        self._first: Any = None  # the first recording, with which the second is compared
         self.plain: str | None = None  # why it is replayed without the graph or the kernels that were asked for
         self.runner: Replayer | None = None
         self.ready = False
@@ -250,52 +291,76 @@ class Variant:
         """What is not as it was when this was recorded (before that, nothing is)."""
         return self.world.difference() if self.program is not None or self.problem is not None else None
 
-    def record(self, arguments: Arguments) -> Any:
-        """Run the function and record it: a first time, or a second time to see whether it does the same."""
-        optimizers, program, result, found = self._run(arguments)
-        self.problem = self._judge(program, found, arguments)
-        if self.problem is None and self.program is not None:
-            self.problem = _what_differs(self.program, program)
-            self.ready = self.problem is None
-        for optimizer in optimizers:
-            self.world.add(type(optimizer).__name__, optimizer)
-        self.program = program
-        return result
+    def record(self, arguments: Arguments, before: Snapshot, result: Any) -> str | None:
+        """After a call that gave `result`: run it again on copies and record that, a first time, or
+        a second time to see whether it does the
+        same. Why there is no recording, None if there is one."""
+        problem = self.world.difference(gradients=False)
+        if problem is not None:
+            self.changes = self.problem = f"each call changes what a replay would leave as it is: {problem}"
+            return self.problem
+        problem = before.change()
+        if problem is MADE_STATE:
+            return problem
+        if problem is None:
+            problem = self.problem or before.problem or _unusual(result)
+        if problem is None:
+            try:
+                problem = self._run(arguments, before, result)
+            except Exception as error:
+                problem = f"it cannot be recorded: {type(error).__name__}: {error}".rstrip(".")
+        if problem is ONE_MEMORY:
+            return problem
+        self.problem = problem
+        return problem
 
-    def _run(self, arguments: Arguments) -> tuple[list[Any], Program, Any, list[Tensor]]:
-        """One recorded call: the optimisers that made updates, the program, the call's result, and the tensors in it."""
+    def _run(self, arguments: Arguments, before: Snapshot, result: Any) -> str | None:
+        """The second run. Sets the program, or says why there is none."""
         recorder = Recorder()
-        recorder.capture_world(self.world.tensors)
-        found: list[tuple[str, Tensor]] = []
-        with recorder.recording():
-            inputs = [recorder.input(t, f"x{i}" if len(arguments.tensors) > 1 else "x") for i, t in enumerate(arguments.tensors)]
-            recorder.lift_world()
-            args, kwargs = arguments.with_inputs(inputs)
-            result = self.function(*args, **kwargs)
-            _check_result(result)
-            signature = (["tuple", [["leaf", i] for i in range(len(inputs))]], describe(result, found, "the result"))
-            program = recorder.finish([t for _, t in found], signature, _name_of(self.function))
-        tensors = [t for _, t in found]
-        values = [t.array.array if type(t.array) is Recorded else t.array for t in tensors]
-        optimizers, recorder.optimizers = recorder.optimizers, []
-        return optimizers, simplified(program), rebuild(signature[1], [wrap(fresh(v)) for v in values]), tensors
+        recorder.known = before.tensors
+        recorder.known_optimizers = {id(o) for o in self.world.optimizers}
+        names = [f"x{i}" if len(arguments.tensors) > 1 else "x" for i in range(len(arguments.tensors))]
 
-    def _judge(self, program: Program, found: list[Tensor], arguments: Arguments) -> str | None:
-        """Why this program must not be replayed, None if it may."""
+        def again(after: Any) -> Any:
+            recorder.capture_world(self.world.tensors)
+            with recorder.recording():
+                for name, tensor in zip(names, arguments.tensors, strict=True):
+                    recorder.take(tensor, name)
+                recorder.lift_world()
+                second = self.function(*arguments.args, **arguments.kwargs)
+                outcome = Outcome(recorder, second, arguments.tensors, [t for _, t in self.world.tensors])
+                equal = outcome.agrees(result, before)
+                signature = ["tuple", [["leaf", i] for i in range(len(names))]]
+                program, whole = outcome.programs(signature, _name_of(self.function))
+            return program, whole, outcome, equal and before.same(after)
+
+        program, whole, outcome, equal = before.run(recorder, again)
+        self.writes = bool(program.updates or program.gradients)
         if program.decisions:
             return f"Python asked for a value, {program.decisions[0]}, and may decide by it"
-        changed = self.world.difference(gradients=False)
-        if changed is not None:
-            self.changes = f"each call changes what a replay would leave as it is: {changed}"
-            return self.changes
-        differentiates = any("backward" in phase for phase in program.phases())
-        if not differentiates and any(t.node is not None for t in found):
-            return (
-                "its result requires grad, and a replay has no graph: let the function call backward() itself, or call it under no_grad()"
-            )
-        given = [id(t.array) for t in arguments.tensors]
-        if program.updates and (len(set(given)) != len(given) or any(id(t.array) in given for _, t in self.world.tensors)):
-            return "it writes, and two of its arguments, or an argument and a tensor that it finds outside, are one piece of memory"
+        shaped = shaped_by_values(whole)
+        if shaped is not None:
+            return shaped
+        if before.shared and self.writes:
+            return ONE_MEMORY
+        if not equal and not recorder.drew_elsewhere:
+            return "it does not do the same in each call: run a second time from the same state, it gave other values"
+        for place in program.captured.values():
+            if place.owner is not None and id(place.owner) not in before.tensors:
+                return f"it uses the tensor {place.name} {tuple(place.array.shape)}, which it finds in a way that compile cannot follow"
+        outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
+        key = outcome.key()
+        if self._first is not None:
+            differs = _what_differs(self._first[0], whole)
+            if differs is None and key != self._first[1]:
+                differs = "its results, or how often it counts memory as overwritten, are not of the same kind in two calls"
+            if differs is not None:
+                return differs
+        looked_at = {id(place.tensor) for place in program.captured.values() if isinstance(place, TensorPlace)}
+        for leaf in self.world.leaves:
+            leaf.elsewhere = id(leaf.tensor) in looked_at
+        self.program, self.outcome = program, outcome
+        self.ready, self._first = self._first is not None, (whole, key)
         return None
 
     def prepare(self, tensors: list[Tensor]) -> Any:
@@ -309,12 +374,13 @@ class Variant:
                 self._without(error)
         if self.runner is None:
             self.runner = program.replayer = Replayer(program)
+        self.runner.alone, self.runner.finish = self.writes, self.outcome.finish
         try:
             return self.runner.checked(tensors)
         except CaptureError as error:
             self._without(error)
             self.runner = program.replayer = Replayer(program)
-            return self.runner.checked(tensors)
+            return self.prepare(tensors)
 
     def _special(self, program: Program) -> Replayer:
         """What replays it as a graph, or with chains as one kernel each."""
@@ -331,36 +397,7 @@ class Variant:
         return self.runner.run(tensors, payloads, layout)
 
 
-class _Memory:
-    """What the tensors of a world hold, and how the random numbers go on: to be put back if a recording fails."""
-
-    def __init__(self, world: World) -> None:
-        self.random = functions.random_state()
-        self.values = [(t, t.array, fresh(t.array), t._grad, None if t._grad is None else fresh(t._grad.array)) for _, t in world.tensors]
-        self.states = [
-            (optimizer, id_, dict(entries), {k: fresh(v) for k, v in entries.items() if hasattr(v, "dtype")})
-            for optimizer in world.optimizers
-            for id_, entries in optimizer.state.items()
-        ]
-
-    def put_back(self) -> None:
-        """Everything as it was."""
-        functions.set_random_state(self.random)
-        for tensor, array, values, gradient, old in self.values:
-            tensor.array = array
-            if isinstance(tensor.node, Leaf):
-                tensor.node.array = array
-            if not is_immutable(array):
-                array[...] = values
-            tensor._grad = gradient
-            if gradient is not None and not is_immutable(gradient.array):
-                gradient.array[...] = old
-        for optimizer, id_, entries, arrays in self.states:
-            for name, values in arrays.items():
-                entries[name][...] = values
-            optimizer.state[id_].clear()
-            optimizer.state[id_].update(entries)
-
+UNWRAPPED[Compiled] = "function"
 
 # ------------------------------------------------------------------------------------------------------------------------ helpers
 
@@ -369,32 +406,44 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _check_result(result: Any) -> None:
-    """Raise ProgramError for a result that a replay could not make again: named tuples and the like."""
-    if isinstance(result, list | tuple | dict):
-        if type(result) not in (list, tuple, dict):
-            raise ProgramError(f"it returns a {type(result).__name__}: use a tuple, a list or a dict")
-        for item in result.values() if isinstance(result, dict) else result:
-            _check_result(item)
+def _unusual(result: Any) -> str | None:
+    """What in a result a replay could not make again: named tuples and the like. None if there is
+    nothing."""
+    if not isinstance(result, list | tuple | dict):
+        return None
+    if type(result) not in (list, tuple, dict):
+        return f"it returns a {type(result).__name__}: use a tuple, a list or a dict"
+    return next((p for item in (result.values() if isinstance(result, dict) else result) if (p := _unusual(item)) is not None), None)
+
+
+def _extra_counts(counts: list[tuple[Tensor, int]], program: Program, inputs: list[Tensor]) -> list[tuple[str, Any, int]]:
+    """How often a call counts memory as overwritten beyond what the updates of its program count:
+    ("input" | "tensor" | "gradient", which
+    one, how often)."""
+    written: dict[int, int] = {}
+    where: dict[int, tuple[str, Any]] = {id(t): ("input", i) for i, t in enumerate(inputs)}
+    for number in program.updates:
+        if number in program.captured:
+            place = program.captured[number]
+            tensor = place.leaf._grad if isinstance(place, GradientPlace) else place.owner if isinstance(place, TensorPlace) else None
+        else:
+            tensor = inputs[program.inputs.index(number)]
+        if tensor is not None:
+            written[id(memory_version(tensor))] = 1
+    for place in program.captured.values():
+        if isinstance(place.owner, Tensor) and isinstance(place.owner.node, Leaf) and place.owner._grad is not None:
+            where[id(place.owner._grad)] = "gradient", place.owner
+    pairs = [(*where.get(id(t), ("tensor", t)), count - written.get(id(t.version), 0)) for t, count in counts]
+    return [(kind, what, count) for kind, what, count in pairs if count]
 
 
 def _mode_problem() -> str | None:
     """Why nothing can be replayed or recorded just now."""
     if observe._here.listening:
         return "somebody watches the engine (a recorder, a profiler, anomaly detection), who would see nothing of a replay"
-    if state.levels or state.batches:
-        return "forward mode or vmap is running around it"
+    if state.levels or state.batches or state.walk is not None:
+        return "forward mode, vmap or a reverse pass is running around it"
     return None
-
-
-def _with(value: Any, rest: Any) -> Any:
-    if type(value) is Tensor:
-        return next(rest) if value.node is None and value.tangents is None else value
-    if type(value) in (list, tuple):
-        return type(value)(_with(item, rest) for item in value)
-    if type(value) is dict:
-        return {key: _with(item, rest) for key, item in value.items()}
-    return value
 
 
 def _what_differs(first: Program, second: Program) -> str | None:

@@ -53,6 +53,10 @@ class Line:
         return self.made.dtype.kind in kinds and all(t.dtype.kind in kinds for t in self.types if type(t) is Type)
 
 
+PRODUCTS = frozenset(("affine", "matmul"))
+"""Operations that BLAS computes. Its last digits depend on where operands lie and on the processor;
+those of all others do not."""
+
 Entry = Callable[[Line], "list[str] | None"]
 TABLE: dict[str, Entry] = {}
 IN_PLACE: set[str] = set()

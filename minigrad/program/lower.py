@@ -26,6 +26,19 @@ DATA_SHAPED = frozenset(("argwhere", "bincount", "getitem"))
 """Primitives whose result's shape can depend on values (that of `getitem` on a mask's)."""
 A_NUMBER = Literal(float("nan"))
 """What a kernel is told of an operand that is a Python number known only when the program runs."""
+
+
+def shaped_by_values(program: Program) -> str | None:
+    """Which instruction's result has a shape that depends on values, in words; None if there is
+    none."""
+    for instruction in program.instructions:
+        name, refs = instruction.primitive.name, instruction.reads()
+        masks = name == "getitem" and any(program.types[n].dtype.kind == "b" for n in refs[1:])
+        if masks or (name in DATA_SHAPED and name != "getitem"):
+            return f"the shape of what {name} gives depends on values"
+    return None
+
+
 LOOKS = {"permute": "{}.transpose({axes})", "reshape": "{}.reshape({shape})"}
 """How an array is looked at in another shape or order of axes, where that is a method of its own."""
 PART = 400

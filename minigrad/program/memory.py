@@ -11,9 +11,10 @@ Bytes are those of the values that instructions make; inputs, captured values an
 from __future__ import annotations
 
 from bisect import bisect, insort
+from collections.abc import Sequence
 from typing import Any, final
 
-from ..backend import PYTHON_SCALARS, Array, is_immutable
+from ..backend import PYTHON_SCALARS, Array, HostArray, host, is_immutable
 from .instructions import Program
 
 
@@ -69,6 +70,26 @@ def owner_of(array: Array) -> Any:
     while getattr(array, "base", None) is not None and hasattr(array.base, "dtype"):
         array = array.base
     return array
+
+
+def overlap_key(array: Array) -> int:
+    """The same number for arrays that look into memory of one owner; 0 where that cannot be
+    told."""
+    if array.base is None:
+        return id(array)
+    owner = owner_of(array)
+    return id(owner) if owner.base is None else 0
+
+
+def overlapping(arrays: Sequence[Array], others: Sequence[Array] = ()) -> bool:
+    """Whether one of `arrays` shares memory with another one of them, or with one of `others`
+    (judged by where they begin and end)."""
+    arrays, others = ([a for a in some if type(a) is HostArray and a.size] for some in (arrays, others))
+    keys = [overlap_key(a) for a in (*arrays, *others)]
+    if len(set(keys)) == len(keys) and 0 not in keys:
+        return False
+    share = host.may_share_memory
+    return any(share(a, b) for i, a in enumerate(arrays) for b in (*arrays[i + 1 :], *others))
 
 
 def last_uses(program: Program, facts: Facts) -> list[int]:

@@ -122,15 +122,46 @@ class StatePlace:
 
 
 class UpdateNumbers:
-    """The Python numbers of one parameter's update (`Optimizer.numbers`): counted and computed anew before each run."""
+    """The Python numbers of one parameter's update (`Optimizer.numbers`): computed anew before each
+    run, and counted once it has run.
+
+    fixed: what the parameter's state held besides arrays when this was made and `numbers` did not
+    change, which the rule may read.
+    """
 
     def __init__(self, optimizer: Optimizer, param: Tensor, group: dict[str, Any]) -> None:
         self.optimizer, self.param, self.group = optimizer, param, group
         self.values: dict[str, float] = {}
+        self.counted: dict[str, Any] = {}
+        before = optimizer.state.get(id(param), {})
+        plain = {name: value for name, value in before.items() if not hasattr(value, "dtype")}
+        self.count()
+        self.fixed = {name: value for name, value in plain.items() if self.counted.get(name) is value}
 
-    def count(self) -> None:
-        """Go on to the next step."""
-        self.values = self.optimizer.numbers(self.optimizer.state.setdefault(id(self.param), {}), self.group)
+    @property
+    def state(self) -> dict[str, Any]:
+        """The parameter's state as it is now."""
+        return self.optimizer.state.get(id(self.param), {})
+
+    def count(self, counted: dict[Any, dict[str, Any]] | None = None) -> None:
+        """The numbers of the next step. counted: the states after earlier steps of the same run,
+        which this one adds to."""
+        known = {} if counted is None else counted
+        self.counted = known.setdefault((id(self.optimizer), id(self.param)), dict(self.state))
+        self.values = self.optimizer.numbers(self.counted, self.group)
+
+    def commit(self) -> None:
+        """The step is made."""
+        self.optimizer.state.setdefault(id(self.param), {}).update(self.counted)
+
+    def check(self) -> None:
+        """Raise ProgramError if something in the state is not what it was, and `numbers` would not
+        see it."""
+        if self.fixed:
+            now = self.state
+            for name, value in self.fixed.items():
+                if name not in now or type(now[name]) is not type(value) or now[name] != value:
+                    raise ProgramError(f"{type(self.optimizer).__name__} has another {name!r} in the state of a parameter than before")
 
 
 class NumberPlace:

@@ -27,7 +27,7 @@ from ..engine.modes import enable_grad, state
 from ..errors import NoGradientError, ProgramError
 from ..nodes import Leaf
 from ..observe import Event
-from ..ops.chance import RANDOM
+from ..ops.chance import RANDOM, generator
 from ..primitive import Primitive
 from ..tensor import Tensor, make_leaf, wrap
 from .instructions import PHASES, Instruction, Literal, Operand, Program, Ref, Type, map_params
@@ -103,12 +103,19 @@ class Recorder:
         self._walk: Any = None
         self._level = 0
         self._states: list[tuple[dict[str, Any], str, Recorded]] = []  # optimisers' states, with what they hold while recording
-        self.optimizers: list[Any] = []  # those that made updates
         self._world: dict[int, Tensor] = {}  # id(tensor) -> tensors of which it is known that they were there before
         self._leaf_of: dict[int, Tensor] = {}  # id(tensor) -> the leaf whose .grad it was when recording began
         self._inside: dict[int, weakref.ref[Tensor]] = {}  # id(tensor) -> tensors that the function made
         self._labels: dict[int, str] = {}  # id(tensor) -> what the function's author calls it
         self._before: dict[int, Tensor | None] = {}  # id(tensor) -> its .grad when recording began
+        # a draw and the generator's state before it -> the number of what was drawn
+        self._draws: dict[Any, int] = {}
+        self._draw: Any = None
+        self.drew_elsewhere = False  # on another device than the CPU
+        self.known_optimizers: set[int] | None = None  # which may make updates (None: all)
+        # by identity: all other tensors are recorded on copies (None: no tensor is)
+        self.known: dict[int, Any] | None = None
+        self._originals: list[tuple[Tensor, Any, Any]] = []
         self._phase: str | None = None
         self._types: dict[tuple[Any, ...], Type] = {}
 
@@ -192,11 +199,14 @@ class Recorder:
         Raises ProgramError if the rule itself changes numbers in the state, which would be frozen, or makes its state only now: then the
         first step differs from all later ones.
         """
-        if all(o is not optimizer for o in self.optimizers):
-            self.optimizers.append(optimizer)
+        if self.known_optimizers is not None and id(optimizer) not in self.known_optimizers:
+            raise ProgramError(
+                f"it uses a {type(optimizer).__name__} that it makes in each call, or finds in a way that cannot be followed"
+            )
         optimiser, state = type(optimizer).__name__, optimizer.state[id(param)]
         numbers = UpdateNumbers(optimizer, param, group)
         numbers.count()
+        numbers.commit()
         settings = dict(group)
         for name, value in numbers.values.items():
             place = NumberPlace(name, numbers)
@@ -238,6 +248,14 @@ class Recorder:
             make_leaf(out)
         return out
 
+    def take(self, tensor: Tensor, name: str) -> None:
+        """Make a tensor itself an input of the program."""
+        payload = Recorded(self, tensor.array, self._value(tensor.array))
+        self._inputs.append(payload.memory.number)
+        self._memories.append((payload.memory.number, payload.memory))
+        self.names[payload.memory.number] = name
+        tensor.array = payload
+
     def capture(self, place: Place) -> Recorded:
         """An array that lives elsewhere (an optimiser's state) as an input that the caller does not give: `place` reads and writes it."""
         array = place.array
@@ -258,6 +276,11 @@ class Recorder:
             array = array.array  # left over from an earlier recording
         if hasattr(type(array), "__minigrad_apply__"):
             raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
+        if self.known is not None and id(tensor) not in self.known and tensor.window is None:
+            self._originals.append((tensor, tensor.array, tensor.version))
+            if tensor.version is not None:
+                tensor.version = None
+            array = self._copied(array)
         if tensor.window is not None:
             self.lift(tensor.window.base)
             base = tensor.window.base.array
@@ -288,6 +311,14 @@ class Recorder:
                     self._leaf_of[id(now)] = tensor
                     self.lift(now)
                 self._grads[id(tensor)] = (tensor, number, before)
+
+    def _copied(self, array: Array) -> Array:
+        """A copy of an array from outside, one for all tensors on it."""
+        if is_immutable(array) or id(array) in self._payloads:
+            return array
+        made = copy_with_strides_of(array, array)
+        self._payloads[id(array)] = self._from_outside(made)
+        return array
 
     def _made_inside(self, tensor: Tensor) -> None:
         """A tensor that the function itself made of data: a constant, whatever becomes of it."""
@@ -324,6 +355,7 @@ class Recorder:
         """Run an operation on the concrete arrays, and note it. The engine comes here through `Recorded.__minigrad_apply__`."""
         concrete = [o.array if type(o) is Recorded else o.value if type(o) is RunTimeNumber else o for o in operands]
         plain = map_params(params, Recorded, lambda r: r.array) if params else params
+        draw = self._draw_of(primitive, operands, params) if primitive.name in RANDOM else None
         active = self if self.open else next((o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None)
         if active is None:  # payloads that leaked out of a recording are plain arrays from then on
             return engine._compute(primitive, concrete, plain)
@@ -337,12 +369,26 @@ class Recorder:
         results = result if primitive.outputs != 1 else (result,)
         if any(hasattr(type(r), "__minigrad_apply__") for r in results):
             raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
+        if draw in self._draws:  # the generator was put back (a checkpoint computes again): these are the numbers that were drawn then
+            return Recorded(self, result, self._draws[draw])
         first = self.add(primitive, tuple(self.operand(o) for o in operands), params, *results)
+        if draw is not None:
+            self._draws[draw] = first
         made = [Recorded(self, r, first + i) for i, r in enumerate(results)]
         source = operands[0] if operands else None
         if type(source) is Recorded and viewed(source, primitive, plain, results[0]):
             made[0] = Recorded(self, results[0], first, source.memory, (*source.steps, (primitive, params)))
         return made[0] if primitive.outputs == 1 else tuple(made)
+
+    def _draw_of(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What a random operation is about to draw: equal for draws that give the same numbers. The
+        generators of other devices do not tell
+        their state, so there each draw is one of its own."""
+        if params.get("device", "cpu") != "cpu" or any(device_of(o.array) != "cpu" for o in operands if type(o) is Recorded):
+            self.drew_elsewhere = True
+            return object()
+        shapes = tuple((tuple(o.shape), str(o.dtype)) for o in operands)
+        return primitive.name, shapes, repr(sorted(params.items())), repr(generator().bit_generator.state)
 
     def add(self, primitive: Primitive, operands: tuple[Operand, ...], params: dict[str, Any], *results: Array) -> int:
         """Note an instruction with the given results; the number of the first."""
@@ -383,6 +429,8 @@ class Recorder:
 
     def begin(self, event: Event) -> None:
         """An operation begins: tensors from outside get their recording payloads before the engine looks at them."""
+        if getattr(event.primitive, "name", None) in RANDOM and not event.args:
+            self._draw = self._draw_of(event.primitive, (), event.params)
         for a in event.args:
             if type(a) is Tensor and (type(a.array) is not Recorded or a.array.recorder is not self):
                 self.lift(a)
@@ -391,7 +439,9 @@ class Recorder:
         """An operation ended: what a random one drew from no operand is known from now on."""
         name = getattr(event.primitive, "name", None)
         if name in RANDOM and event.error is None and not event.args and type(event.result) is not Recorded:
-            number = self.add(event.primitive, (), event.params, event.result)
+            number = self._draws.get(self._draw)
+            if number is None:
+                number = self._draws[self._draw] = self.add(event.primitive, (), event.params, event.result)
             self._known[id(event.result)] = (event.result, number)
         if state.walk is not None and event.phase == "forward" and event.node is not None:
             self._pass_name(state.walk)
@@ -446,11 +496,11 @@ class Recorder:
             self.names[number] = name
         return self.names[number]
 
-    def finish(self, outputs: Sequence[Tensor], signature: Any, name: str) -> Program:
-        """The program whose results are `outputs`."""
+    def finish(self, outputs: Sequence[Tensor], signature: Any, name: str, also: Sequence[int] = ()) -> Program:
+        """The program whose results are `outputs`, and after them the values `also`, by number."""
         for t in outputs:
             self.lift(t)
-        results = [t.array.number for t in outputs]
+        results = [*[t.array.number for t in outputs], *also]
         gradients: dict[int, int | None] = {}
         for tensor, number, before in self._grads.values():
             after = tensor._grad
@@ -488,7 +538,7 @@ class Recorder:
     def _forget(self) -> None:
         """Let go of everything from outside: payloads refer to their recorder and their memory to them, and so they would keep it until the
         cycle collector comes."""
-        self._lifted, self._states, self._memories = [], [], []
+        self._lifted, self._states, self._memories, self.known = [], [], [], {}
         for table in (self._outside, self._known, self._payloads, self._places, self._grads, self._world, self._leaf_of, self._before):
             table.clear()
 
@@ -505,6 +555,9 @@ class Recorder:
             gradient = tensor._grad
             if gradient is not None and type(gradient.array) is Recorded:
                 gradient.array = gradient.array.array
+        for tensor, array, version in self._originals:
+            tensor.array, tensor.version = array, version
+        self._originals = []
 
 
 # ------------------------------------------------------------------------------------------------------------------------ helpers

@@ -14,15 +14,23 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import backend
+from .. import backend, functions
 from ..backend import IMMUTABLE, HostArray, copy_with_strides_of, device_of, is_immutable, normal
 from ..engine import record as engine
 from ..errors import ProgramError
-from ..tensor import Tensor, wrap
+from ..ops.chance import RANDOM
+from ..tensor import Tensor, overwrite_payload, wrap
 from .instructions import Literal, Program, Ref, Type, map_params
 from .lower import Lowered, check_shape
-from .memory import Facts, plain_peak, total_bytes
+from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
 from .structure import collect, rebuild
+
+SHARED = "two tensors that it is given, or finds outside, share memory, and it writes"
+
+
+class OverlapError(ProgramError):
+    """Two tensors share memory, and a program that writes knows nothing of it. Nothing has been
+    computed or written."""
 
 
 def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = None, seen: list[Any] | None = None) -> dict[int, Any]:
@@ -85,9 +93,14 @@ class Replayer:
         template = None if self.positional else program.signature[0]
         self.flat = template is not None and template[0] == "tuple" and all(item[0] == "leaf" for item in template[1])
         given = {*program.inputs, *program.captured, *program.constants}
-        self.copied = [n in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         makers = program.makers()
+        self.copied = [_window_root(program, makers, n) in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
+        self.draws = any(i.primitive.name in RANDOM for i in program.instructions)
+        # captured arrays that share no memory
+        self.apart: tuple[list[int], set[int], list[Any]] = ([], set(), [])
+        self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
+        self.finish: Callable[[list[Tensor], Sequence[Any]], Any] = self._nested
 
     @property
     def program(self) -> Program:
@@ -105,7 +118,12 @@ class Replayer:
         yet; raises ProgramError if one is not of the type that was recorded."""
         payloads: list[Any] = []
         layout: list[Any] = []
+        arrays: list[Any] = []
         plain = True
+        if self.updates:
+            for update in self.updates:
+                if update.fixed:
+                    update.check()
         for i, tensor in enumerate(tensors):
             array = tensor.array if type(tensor) is Tensor else self._payload(i, tensor)
             shape, dtype = self.types[i]
@@ -122,34 +140,64 @@ class Replayer:
                     f"program was recorded with {self.program.types[number]!r}. Record another one."
                 )
             plain = _note_layout(array, layout) and plain
+            arrays.append(array)
+        if self.alone:
+            self._check_apart(payloads, arrays)
         return payloads, tuple(layout) if plain else None
 
+    def _check_apart(self, payloads: list[Any], arrays: list[Any]) -> None:
+        """Raise OverlapError if inputs and captured arrays share memory. Captured arrays are mostly
+        the same from call to call."""
+        known, owners, _ = self.apart
+        ids = [*map(id, arrays)]
+        if ids != known:
+            owners = {*map(overlap_key, arrays)}
+            if (len(owners) < len(arrays) or 0 in owners) and overlapping(arrays):
+                raise OverlapError(SHARED)
+            self.apart = ids, owners, arrays
+        keys = [id(p) if p.base is None else overlap_key(p) for p in payloads]
+        apart = len(set(keys)) == len(keys) and 0 not in keys and 0 not in owners
+        if not (apart and owners.isdisjoint(keys)) and overlapping(payloads, arrays):
+            raise OverlapError(SHARED)
+
     def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
-        """One run, on what `checked` found in order."""
-        for update in self.updates:
-            update.count()
-        if where is None:
-            return self.results(interpret(self.program, payloads), tensors)
-        spaces = self.spaces.get(where)
-        if spaces is None:
-            return self._first(payloads, where, tensors)
+        """One run, on what `checked` found in order. What ends it before something was written
+        leaves the random numbers as they were."""
+        random = functions.random_state() if self.draws else None
+        parts = None
         try:
-            parts = spaces.pop()
-        except IndexError:  # the first run on buffers, or another thread has them
-            parts = self.lowered[where].workspace()
-        results = self.results(self._run(parts, payloads), tensors)
-        spaces.append(parts)
+            counted: dict[Any, dict[str, Any]] = {}
+            for update in self.updates:
+                update.count(counted)
+            if where is None:
+                values: Any = interpret(self.program, payloads)
+            elif where not in self.spaces:
+                values = self._first(payloads, where)
+            else:
+                try:
+                    parts = self.spaces[where].pop()
+                except IndexError:  # the first run on buffers, or another thread has them
+                    parts = self.lowered[where].workspace()
+                values = self._run(parts, payloads)
+            outcome = self.outcome(values, tensors)
+        except BaseException:
+            if random is not None:
+                functions.set_random_state(random)
+            raise
+        results = self.results(*outcome, tensors)
+        if parts is not None:
+            self.spaces[where].append(parts)
         return results
 
     # ------------------------------------------------------------------------------------------------------------------- running
 
-    def _first(self, payloads: list[Any], layout: tuple[Any, ...], tensors: Sequence[Any]) -> Any:
+    def _first(self, payloads: list[Any], layout: tuple[Any, ...]) -> Any:
         """The first run with inputs of this layout is plain, and watched; then the program is lowered for it, which the next run uses."""
         facts = Facts(len(self.program.types))
-        results = self.results(interpret(self.program, payloads, facts), tensors)
+        values = interpret(self.program, payloads, facts)
         self.lowered[layout] = Lowered(self.program, facts, backend.host)
         self.spaces[layout] = []
-        return results
+        return values
 
     def _run(self, parts: list[Callable[[list[Any]], None]], payloads: list[Any]) -> list[Any]:
         program = self.program
@@ -165,23 +213,49 @@ class Replayer:
                 part(v)
         return v
 
-    def results(self, values: Any, tensors: Sequence[Any]) -> Any:
-        """Write updates and gradients where they belong, and give back the results as tensors, nested as recorded."""
+    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+        """The results as tensors; what is to be written where, as pairs of a tensor or place and an
+        array; leaves with their gradients."""
         program = self.program
         results = [wrap(fresh(values[n]) if copy else values[n]) for n, copy in zip(program.outputs, self.copied, strict=True)]
-        new = [(number, values[value]) for number, value in program.updates.items()]
-        if self.copied_updates:  # these may lie in memory that is about to be overwritten
-            new = [(n, fresh(array) if program.updates[n] in self.copied_updates else array) for n, array in new]
-        gradients = [(number, None if value is None else fresh(values[value])) for number, value in program.gradients.items()]
-        for number, array in new:
-            if number in program.captured:
-                self._write(program.captured[number], array)
-            else:
-                from ..tensor import overwrite_payload
+        new = []
+        # what may lie in memory that is about to be overwritten is copied
+        for number, value in program.updates.items():
+            array = fresh(values[value]) if value in self.copied_updates else values[value]
+            place = program.captured.get(number)
+            new.append((tensors[program.inputs.index(number)] if place is None else place, array))
+        gradients = [
+            (program.captured[number].tensor, None if value is None else wrap(fresh(values[value])))
+            for number, value in program.gradients.items()
+        ]
+        return results, new, gradients
 
-                overwrite_payload(tensors[program.inputs.index(number)], array)
-        for number, array in gradients:
-            program.captured[number].tensor._grad = None if array is None else wrap(array)
+    def results(self, results: list[Tensor], new: list[Any], gradients: list[Any], tensors: Sequence[Any]) -> Any:
+        """Write what is to be written, whole, and give back the results nested as recorded."""
+        try:
+            self._commit(new, gradients)
+        except BaseException:  # an interrupt: nothing is left half done
+            self._commit(new, gradients)
+            raise
+        return self.finish(results, tensors)
+
+    def _commit(self, new: list[Any], gradients: list[Any]) -> None:
+        for update in self.updates:
+            if update.counted:
+                update.commit()
+        while new:
+            place, array = new[-1]
+            if type(place) is Tensor:
+                overwrite_payload(place, array)
+            else:
+                self._write(place, array)
+            new.pop()
+        for leaf, gradient in gradients:
+            leaf._grad = gradient
+
+    def _nested(self, results: list[Tensor], _: Sequence[Any]) -> Any:
+        """Results nested as recorded."""
+        program = self.program
         if self.positional:
             return results[0] if len(results) == 1 else tuple(results)
         template = program.signature[1]
@@ -247,6 +321,17 @@ class Replayer:
             "buffers": len(lowered.buffers),
             "reused": lowered.arena.reused + lowered.taken_over,
         }
+
+
+def _window_root(program: Program, makers: list[int], number: int) -> int:
+    """The value of which this one is a view, through however many view operations; itself if it is
+    none."""
+    while makers[number] >= 0 and program.instructions[makers[number]].primitive.view:
+        source = program.instructions[makers[number]].operands[0]
+        if type(source) is not int:
+            break
+        number = source
+    return number
 
 
 def _note_layout(array: Any, layout: list[Any]) -> bool:

@@ -15,12 +15,28 @@ identity only.
 
 from __future__ import annotations
 
+import argparse
+import array as arrays_of_python
 import builtins
+import collections
+import contextvars
+import datetime
+import decimal
 import dis
 import functools
+import inspect
+import io
+import itertools
+import logging
+import operator
+import pathlib
+import random
+import re
 import sys
 import sysconfig
+import threading
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -45,6 +61,30 @@ OUR_EFFECTS = {
     "set_default_dtype": "sets a dtype",
 }
 """The same of this library's."""
+BY_NAME = frozenset(("globals", "locals", "eval", "exec", "__import__"))
+"""Python's own functions that find variables which the code does not name."""
+DYNAMIC = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "__getattribute__"))
+"""Names in code that may mean any attribute: then all attributes of the objects found are
+watched."""
+OUTER_WORLD = {
+    "time": "asks the clock", "datetime": "asks the clock", "secrets": "draws numbers that are not this library's",
+    "uuid": "draws numbers that are not this library's", "os": "asks the operating system", "posix": "asks the operating system",
+    "nt": "asks the operating system", "subprocess": "starts a process", "logging": "logs", "warnings": "warns", "_warnings": "warns",
+}  # fmt: skip
+"""Modules whose functions do, or answer, something else in each call."""
+IMMUTABLE_KINDS = (
+    range, slice, property, type(Ellipsis), type(NotImplemented), re.Pattern, decimal.Decimal, datetime.timedelta, datetime.date,
+    datetime.time, datetime.tzinfo, pathlib.PurePath, types.BuiltinFunctionType, types.WrapperDescriptorType,
+    types.MethodWrapperType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter, operator.attrgetter,
+    operator.methodcaller, backend.host.ufunc, backend.host.dtype, type(threading.Lock()), type(threading.RLock()), backend.host.generic,
+)  # fmt: skip
+"""Kinds of objects that do not change, or that hold nothing that a function could read."""
+_GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
+NOTHING_OF_THEIR_OWN = (types.SimpleNamespace, argparse.Namespace)
+"""Classes whose methods read no attribute: only what the code names counts."""
+UNWRAPPED: dict[type, str] = {}
+"""Kinds of objects that stand for another one, and the attribute in which that is."""
 _MISSING = object()
 _NOT_THE_USERS = (str(Path(__file__).parent.parent), sysconfig.get_paths()["stdlib"], "<frozen")
 
@@ -76,10 +116,12 @@ class Watched:
 class WatchedTensor:
     """What a program takes for granted of a tensor: whether it is a leaf, whether it has a gradient, that no hooks wait on it."""
 
-    __slots__ = ("has_grad", "hooked", "name", "node", "tensor")
+    __slots__ = ("dtype", "elsewhere", "has_grad", "hooked", "name", "node", "shape", "tensor")
 
     def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.tensor, self.node, self.has_grad = name, tensor, tensor.node, tensor._grad is not None
+        self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
+        self.elsewhere = False  # whether a program looks at its shape and dtype
         self.hooked = _hooks(tensor.node)
 
     def difference(self, gradients: bool = True) -> str | None:
@@ -89,6 +131,8 @@ class WatchedTensor:
             return f"{self.name} was {_role(self.node)}, is {_role(t.node)}"
         if _hooks(t.node) is not self.hooked:
             return f"a hook was added to {self.name}, or removed"
+        if not self.elsewhere and (t.array.shape != self.shape or t.array.dtype != self.dtype):
+            return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {t.dtype} {t.shape}"
         if gradients and (t._grad is not None) is not self.has_grad:
             return f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is {'there' if t._grad is not None else 'None'}"
         return None
@@ -119,6 +163,8 @@ class World:
         self.problem: str | None = None
         self._seen: dict[int, Any] = {}
         self._words: set[str] = {"forward", "rule", "numbers", "__call__"}  # attributes in the code found, and what the library calls
+        self._names_gradients = False
+        self._dynamic = False  # whether the code asks for attributes by names that it computes
         self._objects: list[tuple[str, Any, set[str]]] = []
         self._queue: list[tuple[str, Any]] = []
         for name, thing in roots:
@@ -142,11 +188,18 @@ class World:
             found = watched.difference()
             if found is not None:
                 return found
+        gradients = gradients and self.reads_gradients
         for leaf in self.leaves:
             found = leaf.difference(gradients)
             if found is not None:
                 return found
         return None
+
+    @property
+    def reads_gradients(self) -> bool:
+        """Whether what is found can ask for a `.grad`, as its words show. A model's forward method
+        does not."""
+        return bool(self.optimizers) or self._names_gradients
 
     def obstacle(self) -> str | None:
         """Why nothing can be recorded now, in words; None if it can."""
@@ -161,7 +214,9 @@ class World:
             self.problem = f"it can reach more than {MOST:,} things (the last was {name}): give it what it needs as arguments"
             return
         self._seen[id(thing)] = thing
-        if isinstance(thing, Tensor):
+        if type(thing) in UNWRAPPED:
+            self._visit(name, getattr(thing, UNWRAPPED[type(thing)]))
+        elif isinstance(thing, Tensor):
             self.tensors.append((name, thing))
             self.leaves.append(WatchedTensor(name, thing))
         elif isinstance(thing, types.FunctionType):
@@ -173,32 +228,66 @@ class World:
             self._queue += [(name, thing.func), (name, thing.args), (name, thing.keywords)]
         elif isinstance(thing, Optimizer):
             self._optimizer(name, thing)
-        elif isinstance(thing, dict):
-            self._watch(name, [f"{name}[{key!r}]" for key in thing], thing.values)
-        elif isinstance(thing, list | tuple):
+        elif isinstance(thing, dict | types.MappingProxyType):
+            labels = [f"a key of {name}"] * len(thing) + [f"{name}[{key!r}]" for key in thing]
+            self._watch(name, labels, lambda: itertools.chain(thing, thing.values()))
+            self._more_than(dict, name, thing)
+        elif isinstance(thing, list | tuple | collections.deque):
             self._watch(name, [f"{name}[{i}]" for i in range(len(thing))], lambda: thing)
+            self._more_than((list, tuple, collections.deque), name, thing)
         elif isinstance(thing, set | frozenset):
             self._watch(name, [f"an item of {name}"] * len(thing), lambda: thing)
-        elif isinstance(thing, backend.HostArray) or (hasattr(thing, "dtype") and hasattr(thing, "nbytes") and hasattr(thing, "tobytes")):
+        elif isinstance(thing, bytearray | memoryview | arrays_of_python.array):
+            self._bytes(name, thing, memoryview(thing).nbytes)
+        elif isinstance(thing, weakref.ReferenceType):
+            self._watch(name, [f"what {name} refers to"], lambda: [thing()])
+        elif isinstance(thing, contextvars.ContextVar):
+            self._watch(name, [name], lambda: [thing.get(_MISSING)])
+        elif isinstance(thing, types.BuiltinFunctionType) and not isinstance(thing.__self__, types.ModuleType | None):
+            self._queue.append((_owner(name), thing.__self__))
+        elif _has(thing, "dtype", "nbytes", "tobytes"):
             self._array(name, thing)
+        elif _effect(thing) is not None:
+            self.problem = f"it {_effect(thing)} ({name}), which a replay would not do"
+        elif isinstance(thing, IMMUTABLE_KINDS):
+            return
         elif isinstance(thing, types.ModuleType):
-            if _is_users(getattr(thing, "__file__", None)):
+            if not _is_library_module(thing):
                 self._objects.append((name, thing, set()))
         elif isinstance(thing, type):
             if _is_users_class(thing):
                 self._objects.append((thing.__name__, thing, set()))
-        elif isinstance(getattr(thing, "__wrapped__", None), types.FunctionType):  # a compiled function within another, a cached one
+        # a cached function
+        elif isinstance(inspect.getattr_static(thing, "__wrapped__", None), types.FunctionType):
             self._visit(name, thing.__wrapped__)
         elif not isinstance(thing, Program):
             self._object(name, thing, set())
 
+    def _more_than(self, kinds: Any, name: str, thing: Any) -> None:
+        """A container of a class of its own may have attributes and methods besides."""
+        if type(thing).__module__ not in ("builtins", "collections") and isinstance(thing, kinds):
+            self._object(name, thing, set())
+
+    def _bytes(self, name: str, thing: Any, size: int) -> None:
+        if size > SMALL_ARRAY:
+            self.problem = f"it can reach {name}, {size:,} bytes, which may change unseen: make it a tensor, or an argument"
+        else:
+            self.watched.append(Watched(name, [name], lambda: [bytes(thing)]))
+
     def _object(self, name: str, thing: Any, known: set[str]) -> None:
         """An object of any other kind; `known`: attributes that are not to be looked at."""
         kinds = [kind for kind in type(thing).__mro__ if _is_users_class(kind)]
-        if hasattr(thing, "__dict__") or any("__slots__" in vars(kind) for kind in kinds):
-            self._objects.append((name, thing, known))
-            if hasattr(thing, "__dict__") and kinds:
-                self._watch(name, [f"the number of attributes of {name}"], lambda: [len(vars(thing))])
+        slots = any("__slots__" in vars(kind) for kind in type(thing).__mro__ if kind is not object)
+        if not hasattr(thing, "__dict__") and not slots and type(thing) is not object:
+            self.problem = (
+                f"it can reach {name}, a {type(thing).__module__}.{type(thing).__name__}, into which Python cannot look: give it what it "
+                "needs of that as arguments"
+            )
+            return
+        self._objects.append((name, thing, known))
+        if hasattr(thing, "__dict__") and kinds:
+            own = vars(thing)
+            self._watch(name, [f"the names of the attributes of {name}"] * len(own), lambda: own)
         self._objects += [(kind.__name__, kind, set()) for kind in kinds]
 
     def _watch(self, name: str, labels: list[str], read: Callable[[], Iterable[Any]]) -> None:
@@ -213,15 +302,23 @@ class World:
             self._watch(name, list(code.co_freevars), lambda: [_content(cell) for cell in cells])
         self._queue += [(name, function.__defaults__), (name, function.__kwdefaults__)]
         if not _is_users(code.co_filename):
+            if function.__module__ in OUTER_WORLD:
+                self.problem = f"it {OUTER_WORLD[function.__module__]} ({name}), which a replay would not do"
             return
         names, words = _names_in(code)
         self._words |= words
+        self._names_gradients = self._names_gradients or any("grad" in n or n in _GRADIENT_WORDS for n in names | words)
+        self._dynamic = self._dynamic or not DYNAMIC.isdisjoint(names | words)
         found = function.__globals__
         effects = [EFFECTS[n] for n in names & EFFECTS.keys() if n not in found] + [
             OUR_EFFECTS[n] for n in (names | words) & OUR_EFFECTS.keys()
         ]
         if effects:
             self.problem = f"{function.__name__} {effects[0]}, which a replay would not do"
+            return
+        by_name = [n for n in names & BY_NAME if n not in found]
+        if by_name:
+            self.problem = f"{function.__name__} finds variables by names that it computes ({by_name[0]}), which cannot be followed"
             return
         wanted = sorted(n for n in names if n in found or not hasattr(builtins, n))
         if wanted:
@@ -251,18 +348,46 @@ class World:
         """Watch those attributes of an object that the code can ask for: all of the library's own objects, else those it names."""
         a_class = isinstance(instance, type)
         own: Any = vars(instance) if hasattr(instance, "__dict__") else _Slots(instance)
-        if not a_class and (isinstance(instance, Module) or _is_library(type(instance))) and not isinstance(instance, Optimizer):
+        if isinstance(instance, types.ModuleType) and not _is_users(getattr(instance, "__file__", None)):
+            self._of_module(name, instance, known)
+            return
+        ours = isinstance(instance, Module) or _is_library(type(instance))
+        foreign = not (ours or _is_users_class(type(instance)) or isinstance(instance, (types.ModuleType, *NOTHING_OF_THEIR_OWN)))
+        if not a_class and (ours or foreign) and not isinstance(instance, Optimizer):
             if not known:
                 known.add("")
                 self._watch(name, [f"{name}.{key}" for key in own], own.values)
             return
-        new = sorted(key for key in self._words - known if key in own)
+        every = self._dynamic and not isinstance(instance, Optimizer)
+        new = sorted(k for k in own if k not in known and (k in self._words or every or (a_class and _is_special(own[k]))))
+        if every and not a_class and "" not in known and type(own) is dict:
+            known.add("")
+            self._watch(name, [f"the names of the attributes of {name}"] * len(own), lambda: own)
         if new:
             known.update(new)
             self._watch(name, [f"{name}.{key}" for key in new], lambda: [_plain_attribute(own.get(key, _MISSING)) for key in new])
 
+    def _of_module(self, name: str, module: Any, known: set[str]) -> None:
+        """What the code can ask of a module of others: its data. Functions and classes stay what
+        they are."""
+        own = vars(module)
+        if module.__name__ in OUTER_WORLD:
+            used = sorted(
+                k for k in self._words if isinstance(own.get(k), _FUNCTIONS) or (isinstance(own.get(k), type) and k == "datetime")
+            )
+            if used:
+                self.problem = f"it {OUTER_WORLD[module.__name__]} ({module.__name__}.{used[0]}), which a replay would not do"
+                return
+        new = sorted(k for k in self._words - known if k in own and not isinstance(own[k], (types.FunctionType, type)))
+        if new:
+            known.update(new)
+            self._watch(name, [f"{name}.{key}" for key in new], lambda: [own.get(key, _MISSING) for key in new])
+
 
 # ------------------------------------------------------------------------------------------------------------------------ helpers
+
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
 class _Slots:
@@ -270,13 +395,54 @@ class _Slots:
 
     def __init__(self, instance: Any) -> None:
         self.instance = instance
+        declared = (vars(kind).get("__slots__", ()) for kind in type(instance).__mro__)
+        self.names = [n for names in declared for n in ((names,) if isinstance(names, str) else names) if hasattr(instance, n)]
 
-    def __contains__(self, name: str) -> bool:
-        return hasattr(self.instance, name) and not callable(getattr(self.instance, name))
+    def __iter__(self) -> Any:
+        return iter(self.names)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self.instance, name, _MISSING)
+
+    def values(self) -> list[Any]:
+        """The attributes as they are now."""
+        return [self[name] for name in self.names]
 
     def get(self, name: str, default: Any) -> Any:
         """An attribute as it is now."""
         return getattr(self.instance, name, default)
+
+
+def _has(thing: Any, *names: str) -> bool:
+    """Whether an object's class has these attributes (an object's own `__getattr__` is not
+    asked)."""
+    return all(hasattr(type(thing), name) for name in names)
+
+
+def _is_special(value: Any) -> bool:
+    """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`,
+    `__len__`."""
+    return isinstance(value, types.FunctionType) and value.__name__.startswith("__") and value.__name__ != "__init__"
+
+
+def _effect(thing: Any) -> str | None:
+    """What using such an object does besides: it moves on, or writes. None for all others."""
+    if isinstance(thing, (random.Random, *_GENERATORS)):
+        return "can draw from random numbers that are not this library's"
+    if isinstance(thing, io.IOBase | logging.Logger | logging.LoggerAdapter):
+        return "can write to a file or a log"
+    if isinstance(thing, types.BuiltinFunctionType | types.FunctionType) and thing.__module__ in OUTER_WORLD:
+        return OUTER_WORLD[thing.__module__]
+    if _has(thing, "__next__", "__iter__") and not isinstance(thing, Tensor):
+        return "can take items of an iterator"
+    return None
+
+
+_GENERATORS = (backend.host.random.Generator, backend.host.random.RandomState, backend.host.random.BitGenerator)
+
+
+def _is_library_module(module: types.ModuleType) -> bool:
+    return module.__name__.partition(".")[0] == "minigrad"
 
 
 def _hooks(node: Any) -> bool:

@@ -1,4 +1,7 @@
-"""Every operation, recorded and replayed, gives the bits that it gave: forward and backward, in every layout, on plain and planned runs."""
+"""Every operation, recorded and replayed, gives what it gave: forward and backward, in every
+layout, on plain and planned runs. Bits are equal
+but for products of matrices, which agree within a bound, and whose replays agree with each other
+bit by bit."""
 
 from typing import Any
 
@@ -8,7 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad.backend import bfloat16_dtype
 from minigrad.program import trace
-from minigrad.program.kernels import TABLE
+from minigrad.program.kernels import PRODUCTS, TABLE
 from minigrad.program.run import interpret
 from tests.helpers.op_cases import CASES, Case
 
@@ -74,9 +77,25 @@ def test_bits_of_replays(case: Case, dtype: str, order: str) -> None:
             if seed and case.primitive in SHAPED_BY_VALUES:
                 break
             new = case.inputs(dtype, seed=seed)
-            want = [bits(t) for t in f(*leaves(case, new, order))]
-            got = program(*leaves(case, new, order))
-            assert [bits(t) for t in got] == want, f"seed {seed}\n{program}\n{program.source()}"
+            want, got = f(*leaves(case, new, order)), program(*leaves(case, new, order))
+            shown = f"seed {seed}\n{program}\n{program.source()}"
+            if PRODUCTS.isdisjoint(i.primitive.name for i in program.instructions):
+                assert [bits(t) for t in got] == [bits(t) for t in want], shown
+                continue
+            assert all(within_the_bound(a, b) for a, b in zip(got, want, strict=True)), shown
+            again = program(*leaves(case, new, order))
+            assert [bits(t) for t in again] == [bits(t) for t in program(*leaves(case, new, order))], shown
+
+
+def within_the_bound(got: Any, want: Any) -> bool:
+    """What a replay promises of results that depend on a product of matrices: 16 units of roundoff
+    of the largest element."""
+    a, b = (np.asarray(t.detach().numpy()) for t in (got, want))
+    if a.shape != b.shape or a.dtype != b.dtype or not a.size or a.dtype.kind not in "fc":
+        return bits(got) == bits(want)
+    finite = np.isfinite(b)
+    largest = np.abs(b[finite]).max(initial=0)
+    return bool(np.array_equal(finite, np.isfinite(a)) and (np.abs(a - b)[finite] <= 16 * np.finfo(a.dtype).eps * largest).all())
 
 
 def test_the_table_names_operations_and_is_used() -> None:

@@ -1,0 +1,243 @@
+"""What a recorded call gives back, so that a replay gives back the like: which results are tensors
+that were there, which are views or
+detached aliases of others, which have a graph.
+
+*Own* results are those whose values a program makes. All others are found from a tensor that was
+there before (an argument, a tensor from
+outside, a gradient) or from an own result: as that tensor itself, or by the engine's view
+operations and `detach`. A view into memory that
+is itself no result makes its base an own result, which only the plan knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..engine.modes import state
+from ..errors import ProgramError
+from ..nodes import Leaf
+from ..tensor import Tensor, alias, memory_version
+from .graphs import attach, cut, recorded_graphs
+from .instructions import Program
+from .passes import simplified
+from .payload import Recorded
+from .snapshot import Snapshot, alike
+from .structure import describe, rebuild
+
+Origin = tuple[str, Any]
+"""("argument", i), ("outside", tensor), ("gradient", leaf), ("own", i), or ("again", i): as tensor
+number i of the result."""
+
+
+class Outcome:
+    """The results of a recorded call. Made while it is recorded, after the function has returned;
+    then `programs` makes the program.
+
+    own: the tensors whose values are results of the program; plan: for each tensor in the result
+    its origin, and how it comes from there
+    (None: it is that tensor).
+    """
+
+    def __init__(self, recorder: Any, result: Any, arguments: Sequence[Tensor], outside: Sequence[Tensor]) -> None:
+        found: list[tuple[str, Tensor]] = []
+        self.template = describe(result, found, "the result")
+        # counts of overwritten memory that updates do not make: see `extra_counts`
+        self.extra: list[tuple[str, Any, int]] = []
+        self._recorder = recorder
+        self._origins: dict[int, Origin] = {}  # id(tensor) -> where it comes from
+        self._memories: dict[int, Tensor] = {}  # id(memory) -> the tensor by which it is found
+        self.own: list[Tensor] = []
+        for i, tensor in enumerate(arguments):
+            self._know(tensor, ("argument", i))
+        for tensor in outside:
+            self._know(tensor, ("outside", tensor))
+            if tensor._grad is not None:
+                self._know(tensor._grad, ("gradient", tensor))
+        self._check_gradients(outside)
+        # gradients that the call makes, and then writes to
+        self.gradient_versions = [
+            (t, t._grad._version) for t in outside if t._grad is not None and id(t._grad) not in recorder.known and t._grad._version
+        ]
+        # own results whose memory was overwritten before they were returned
+        self.versions: list[tuple[int, int]] = []
+        self._extra, self._simple = 0, False
+        # a tensor with a graph comes before its detached aliases, which can be made from it
+        for _, tensor in found:
+            root = tensor if tensor.window is None else tensor.window.base
+            if root.node is not None and id(root) not in self._origins:
+                recorder.lift(root)
+                if id(root.array.memory) not in self._memories:
+                    self._own(root)
+        self.plan: list[tuple[Origin, Any]] = []
+        for _, tensor in found:
+            self.plan.append(self._origin_of(tensor))
+            self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))
+        self.found = [tensor for _, tensor in found]
+        leaves = {id(t) for t in outside if isinstance(t.node, Leaf)}
+        self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves)
+        self.seeds = sum(len(g.results) for g in self.graphs if g.pattern is not None)
+
+    def _know(self, tensor: Tensor, origin: Origin) -> None:
+        self._recorder.lift(tensor)
+        self._origins.setdefault(id(tensor), origin)
+        self._memories.setdefault(id(tensor.array.memory), tensor)
+
+    def _check_gradients(self, outside: Sequence[Tensor]) -> None:
+        """Each `.grad` has memory of its own in a replay. Raises ProgramError where it has not
+        here."""
+        seen: set[int] = set()
+        for leaf in outside:
+            gradient = leaf._grad
+            if gradient is None:
+                continue
+            origin = self._origins[id(gradient)]
+            owner = self._memories[id(gradient.array.memory)]
+            if id(gradient) in seen or origin != ("gradient", leaf) or owner is not gradient:
+                raise ProgramError("it makes a tensor the .grad of another one, and both are one piece of memory: give it a .clone()")
+            seen.add(id(gradient))
+
+    def _origin_of(self, tensor: Tensor) -> tuple[Origin, Any]:
+        known = self._origins.get(id(tensor))
+        if known is not None:
+            return known, None
+        self._recorder.lift(tensor)
+        base = self._memories.get(id(tensor.array.memory))
+        if base is None and tensor.window is not None:
+            base = tensor.window.base
+            self._own(base)
+        if base is None:
+            self._own(tensor)
+            return self._origins[id(tensor)], None
+        return self._origins[id(base)], _way(base, tensor)
+
+    def _own(self, tensor: Tensor) -> None:
+        self._know(tensor, ("own", len(self.own)))
+        self.own.append(tensor)
+
+    def agrees(self, result: Any, before: Snapshot) -> bool:
+        """Whether the result of the call itself is like that of the recorded run: the same tensors,
+        or new ones of equal values."""
+        real: list[tuple[str, Tensor]] = []
+        if describe(result, real, "the result") != self.template:
+            return False
+        for (_, tensor), again, (origin, way) in zip(real, self.found, self.plan, strict=True):
+            if id(tensor) in before.tensors and way is None and origin[0] == "own":
+                return False
+            if not alike(tensor.array, again.array):
+                return False
+            if (id(tensor) in before.tensors) is not (id(again) in before.tensors):
+                return False
+        return True
+
+    # ------------------------------------------------------------------------------------------------------------------ the end
+
+    def programs(self, signature: Any, name: str) -> tuple[Program, Program]:
+        """The program of the call, and the whole recording, of which it is a part: two recordings
+        of one function are compared by it."""
+        graph = next((g for g in self.graphs if g.pattern is not None), None)
+        recorder = self._recorder
+        values = [] if graph is None else graph.values
+        raw = recorder.finish([*self.own, *self.gradients], None, name, values)
+        whole = simplified(raw)
+        program = cut(whole, len(self.own), graph, len(self.gradients), self.seeds)
+        self._extra = len(program.outputs) - len(self.own)
+        self._simple = self.template == ["leaf", 0] and self.plan == [(("own", 0), None)]
+        if len(program.outputs) == len(self.own) == len(self.plan) and [o for o, _ in self.plan] == [
+            ("own", i) for i in range(len(self.own))
+        ]:
+            program.signature = (signature, self.template)
+        self.versions = [(i, t._version) for i, t in enumerate(self.own) if t._version]
+        self.own, self.gradients, self.found = [], [], []
+        self._recorder, self._origins, self._memories = None, {}, {}
+        return program, whole
+
+    def key(self) -> Any:
+        """What must be the same in two recordings."""
+        plan = [(kind, id(what) if isinstance(what, Tensor) else what, way and way.key()) for (kind, what), way in self.plan]
+        graphs = [graph.key() for graph in self.graphs]
+        extra = [(kind, what if kind == "input" else id(what), count) for kind, what, count in self.extra]
+        return plan, repr(self.template), repr(graphs), extra, self.versions, [(id(t), count) for t, count in self.gradient_versions]
+
+    # ------------------------------------------------------------------------------------------------------------- in each replay
+
+    def finish(self, results: list[Tensor], inputs: Sequence[Tensor]) -> Any:
+        """The result of a call whose program gave `results`; and counts of overwritten memory as an
+        eager call leaves them."""
+        for kind, what, count in self.extra:
+            tensor = inputs[what] if kind == "input" else what if kind == "tensor" else what._grad
+            memory_version(tensor).count += count
+        for i, count in self.versions:
+            memory_version(results[i]).count = count
+        for leaf, count in self.gradient_versions:
+            memory_version(leaf._grad).count = count  # type: ignore[arg-type]
+        if self.graphs:
+            own = len(results) - self._extra
+            extra = [t.array for t in results[own:]]
+            for graph in self.graphs:
+                attach(graph, results, extra, inputs)
+        if self._simple:
+            return results[0]
+        made: list[Tensor] = []
+        for (kind, what), way in self.plan:
+            if kind == "own":
+                tensor = results[what]
+            elif kind == "argument":
+                tensor = inputs[what]
+            elif kind == "again":
+                tensor = made[what]
+            else:
+                tensor = what if kind == "outside" else what._grad
+            made.append(tensor if way is None else way.follow(tensor))
+        return rebuild(self.template, made)
+
+
+class Way:
+    """How a tensor comes from another one that shares its memory: `before`: detached first; steps:
+    view operations; `after`: detached then;
+    recording: whether the views were made with gradients on; problem: as in `View`."""
+
+    def __init__(self, before: bool, steps: tuple[Any, ...], after: bool, recording: bool, problem: str | None) -> None:
+        self.before, self.steps, self.after, self.recording, self.problem = before, steps, after, recording, problem
+
+    def key(self) -> Any:
+        """Equal for ways that lead to the like."""
+        return self.before, [(p.name, repr(params)) for p, params in self.steps], self.after, self.recording, self.problem
+
+    def follow(self, tensor: Tensor) -> Tensor:
+        """The tensor that lies there."""
+        mode, state.recording = state.recording, self.recording
+        try:
+            if self.before:
+                tensor = alias(tensor)
+            for step, params in self.steps:
+                tensor = step(tensor, **params)
+        finally:
+            state.recording = mode
+        if self.after:
+            return alias(tensor)
+        if tensor.window is not None:
+            tensor.window.problem = self.problem
+        return tensor
+
+
+def _way(base: Tensor, tensor: Tensor) -> Way:
+    """How `tensor` comes from `base`, whose memory it shares. Raises ProgramError where a replay
+    could not go there."""
+    first, last = base.array.steps, tensor.array.steps
+    if len(first) > len(last) or any(a is not b and a != b for a, b in zip(first, last, strict=False)):
+        raise ProgramError("its result shares memory with another tensor in a way that a replay cannot make again: return a .clone()")
+    steps = last[len(first) :]
+    for _, params in steps:
+        if any(type(v) is Recorded for v in params.values()):
+            raise ProgramError("its result is a view whose place depends on values: return a .clone()")
+    window = tensor.window
+    if tensor.node is not None and (window is None or base.node is None):
+        raise ProgramError("its result took a graph in place, in memory of a tensor that has none: return a .clone()")
+    if window is None:
+        return Way(False, steps, True, False, None)
+    source = base if base.window is None else base.window.base
+    direct = window.base is source
+    if not direct and (window.base.window is not None or base.window is not None):
+        raise ProgramError("its result is a view of a detached view: return a .clone()")
+    return Way(not direct, steps, False, window.problem != "no_grad", window.problem)

@@ -1,0 +1,260 @@
+"""The state that a call finds, kept on copies, so that the call can be run a second time without a
+trace.
+
+    before = Snapshot(tensors, arguments, optimizers)
+    result = function(*args)                    # the call itself
+    before.run(recorder, lambda: …)             # what happens in here starts from the same state,
+    and changes copies only
+
+Inside `run` each tensor has the array, the version counter, the view and the `.grad` that it had,
+all of them copies, and each optimiser
+its state. Memory that the program owns is not written at all, so there is nothing to undo but
+references: they are put back whatever ends
+the second run, an interrupt at any line included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import backend, functions, observe
+from ..backend import copy_with_strides_of, is_immutable
+from ..engine.modes import state
+from ..nodes import Leaf, Version
+from ..ops import chance
+from ..optim.optimizer import Optimizer
+from ..tensor import Tensor, View
+from .memory import overlapping
+
+TOLERANCE = 1e-3
+"""Share of the largest element by which two runs of a call may differ; memory in another place can
+change last digits."""
+
+
+class _Slots:
+    """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its
+    view."""
+
+    __slots__ = ("array", "count", "grad", "leaf_array", "leaf_version", "node", "seen", "tangents", "version", "window")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.array, self.node, self.tangents, self.version = tensor.array, tensor.node, tensor.tangents, tensor.version
+        self.window, self.grad, self.count = tensor.window, tensor._grad, tensor._version
+        self.seen = None if self.window is None else self.window.seen
+        if isinstance(self.node, Leaf):
+            self.leaf_array, self.leaf_version = self.node.array, self.node.version
+
+    def put(self, tensor: Tensor) -> None:
+        """Give the tensor these slots."""
+        tensor.array, tensor.node, tensor.tangents, tensor.version = self.array, self.node, self.tangents, self.version
+        tensor.window, tensor._grad = self.window, self.grad
+        if isinstance(self.node, Leaf):
+            self.node.array, self.node.version = self.leaf_array, self.leaf_version
+
+
+class Snapshot:
+    """Tensors, optimisers' states and random numbers as they are now.
+
+    tensors: those that the function can find outside; arguments: those that it is given, which are
+    inputs of a program and stand alone.
+    problem: why the call cannot be run again on copies, or None; shared: whether an argument shares
+    memory with another tensor.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor], arguments: Iterable[Tensor], optimizers: Iterable[Optimizer]) -> None:
+        self.random = functions.random_state()
+        self.problem: str | None = None
+        self.tensors: dict[int, tuple[Tensor, _Slots]] = {}
+        self._copies: dict[int, Any] = {}  # id(array) -> its copy
+        self._alone = {id(t) for t in arguments}
+        outside = list(tensors)
+        self.shared = any(id(t) in self._alone for t in outside)
+        for tensor in outside:
+            self._add(tensor)
+        owners = self._owners()
+        for tensor in arguments:
+            self._add(tensor)
+        self.shared |= overlapping([s.array for t, s in self.tensors.values() if id(t) in self._alone], owners)
+        self.states = [
+            (o, {key: {name: _copied(v) for name, v in entries.items()} for key, entries in o.state.items()}) for o in optimizers
+        ]
+
+    def _add(self, tensor: Tensor) -> None:
+        if id(tensor) in self.tensors:
+            return
+        slots = _Slots(tensor)
+        self.tensors[id(tensor)] = tensor, slots
+        if slots.window is not None and id(tensor) not in self._alone:
+            self._add(slots.window.base)
+        elif id(slots.array) not in self._copies:
+            self._copies[id(slots.array)] = _fresh(slots.array)
+        if slots.grad is not None:
+            self._add(slots.grad)
+
+    def _owners(self) -> list[Any]:
+        """The arrays of all tensors outside that are no known windows; `problem` says if two of
+        them share memory unknown to the engine."""
+        arrays = {id(s.array): (t, s.array) for t, s in self.tensors.values() if s.window is None and not is_immutable(s.array)}
+        found = [a for _, a in arrays.values()]
+        if overlapping(found):
+            self.problem = (
+                "two tensors that it finds outside share one piece of memory that was not made by a view operation: use one tensor and its "
+                "views"
+            )
+        return found
+
+    # ------------------------------------------------------------------------------------------------------- what a call changed
+
+    def change(self) -> str | None:
+        """What the call that has just run has changed besides values, in words: no program does
+        that. None if nothing."""
+        for tensor, old in self.tensors.values():
+            what = f"a tensor of shape {tuple(old.array.shape)}"
+            if tensor.node is not old.node or tensor.tangents is not old.tangents:
+                return f"it gives {what} another graph (an in-place change that gradients go through, or requires_grad_)"
+            if tensor.array is not old.array and not (is_immutable(old.array) and tensor.array.shape == old.array.shape):
+                return f"it gives {what} other memory"
+            if tensor.window is not old.window or (tensor.version is not old.version and old.version is not None):
+                return f"it makes {what} a view of another tensor"
+            gradient = tensor._grad
+            if gradient is not None and gradient is not old.grad and (gradient.node is not None or gradient.tangents is not None):
+                return "it leaves a gradient that is itself part of a graph"
+        for optimizer, states in self.states:
+            now = optimizer.state
+            if now.keys() != states.keys() or any(now[key].keys() != entries.keys() for key, entries in states.items()):
+                return MADE_STATE
+        return None
+
+    def counts(self) -> list[tuple[Tensor, int]]:
+        """How often the call has counted the memory of each tensor as overwritten, for those where
+        it has."""
+        found: dict[int, tuple[Tensor, int]] = {}
+        for tensor, old in self.tensors.values():
+            if tensor.version is not None and tensor._version != old.count:
+                found.setdefault(id(tensor.version), (tensor, tensor._version - old.count))
+        return list(found.values())
+
+    # ---------------------------------------------------------------------------------------------------------- the second run
+
+    def run(self, recorder: Any, function: Callable[[list[tuple[Tensor, _Slots]]], Any]) -> Any:
+        """`function(after)` in the state that was kept, on copies; `after` are all tensors with
+        what they hold in truth."""
+        after = [(t, _Slots(t)) for t, _ in self.tensors.values()]
+        rest = _Rest(recorder, [(o, o.state) for o, _ in self.states])
+        try:
+            try:
+                self._enter()
+                return function(after)
+            finally:
+                _put_back(after, rest)
+        finally:  # once more, in case that an interrupt came while they were put back
+            _put_back(after, rest)
+
+    def _enter(self) -> None:
+        versions: dict[int, Version] = {}
+        for tensor, slots in self.tensors.values():
+            slots.put(tensor)
+            tensor.version = None if slots.version is None else versions.setdefault(id(slots.version), _version(slots.count))
+            if id(tensor) in self._alone:
+                tensor.window = None
+            if tensor.window is None:
+                tensor.array = self._copies[id(slots.array)]
+        for tensor, slots in self.tensors.values():
+            if tensor.window is not None:
+                array = tensor.window.base.array
+                for step, params in tensor.window.steps:
+                    array = step.forward(backend.array_module([array]), array, **params)
+                view = tensor.window
+                tensor.array, tensor.window = array, View(view.base, view.before, view.step, slots.seen or 0, view.problem)
+            if isinstance(tensor.node, Leaf):
+                tensor.node.array, tensor.node.version = tensor.array, tensor.version
+        for optimizer, states in self.states:
+            optimizer.state = states
+        functions.set_random_state(self.random)
+        # whose state cannot be put back: the second run gets others
+        for device in [d for d in chance._generators if d != "cpu"]:
+            del chance._generators[device]
+
+    def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
+        """Whether the second run has left what the first has left. To be asked at the end of it."""
+        for tensor, first in after:
+            was, now = first.grad, tensor._grad
+            if (was is None) is not (now is None) or not alike(first.array, tensor.array):
+                return False
+            new = was is not None and now is not None and id(was) not in self.tensors
+            if new and not alike(was.array, now.array):  # type: ignore[union-attr]
+                return False
+        return True
+
+
+MADE_STATE = "an optimiser made its state in this call"
+
+
+class _Rest:
+    """What else a run can leave behind when it is cut short: the engine's modes, observers, random
+    numbers, whose states are whose."""
+
+    def __init__(self, recorder: Any, states: list[tuple[Optimizer, Any]]) -> None:
+        here = observe._here
+        self.generators = dict(chance._generators)
+        self.recorder, self.states, self.random = recorder, states, functions.random_state()
+        self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
+        self.here = here.listening, here.event, here.owners, here.made
+
+    def put_back(self) -> None:
+        """Everything as it was."""
+        here = observe._here
+        state.recording, state.levels, state.batches, state.walk, state.needed = self.modes
+        here.listening, here.event, here.owners, here.made = self.here
+        while self.recorder in observe.observers:
+            observe.observers.remove(self.recorder)
+        self.recorder.open = False
+        for optimizer, entries in self.states:
+            optimizer.state = entries
+        for device in [d for d in chance._generators if d not in self.generators]:
+            del chance._generators[device]
+        chance._generators.update(self.generators)
+        functions.set_random_state(self.random)
+
+
+def _put_back(after: list[tuple[Tensor, _Slots]], rest: _Rest) -> None:
+    for tensor, slots in after:
+        slots.put(tensor)
+    rest.put_back()
+
+
+# ------------------------------------------------------------------------------------------------------------------------ helpers
+
+
+def _version(count: int) -> Version:
+    made = Version()
+    made.count = count
+    return made
+
+
+def _fresh(array: Any) -> Any:
+    return array if is_immutable(array) else copy_with_strides_of(array, array)
+
+
+def _copied(value: Any) -> Any:
+    """A value of an optimiser's state with memory of its own."""
+    if isinstance(value, list | tuple):
+        return type(value)(_copied(v) for v in value)
+    return _fresh(value) if hasattr(value, "dtype") else value
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two arrays are equal but for rounding."""
+    a, b = (backend.to_numpy(getattr(x, "array", x)) for x in (a, b))
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind not in "fc" or a.tobytes() == b.tobytes():
+        return bool(a.tobytes() == b.tobytes())
+    host = backend.host
+    with host.errstate(all="ignore"):
+        finite = host.isfinite(a)
+        if not host.array_equal(a[~finite], b[~finite], equal_nan=True):
+            return False
+        a, b = a[finite], b[finite]
+        return bool(a.size == 0 or abs(a - b).max() <= TOLERANCE * abs(a).max())

@@ -1,0 +1,643 @@
+"""Each call of a compiled function, recorded and replayed ones too, leaves what the plain call
+leaves: one test for each way to differ."""
+
+import array
+import collections
+import contextlib
+import contextvars
+import os
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, optim
+from minigrad.nn import functional as F
+from minigrad.program import EagerWarning
+
+
+@pytest.fixture(autouse=True)
+def _no_eager_warnings() -> Any:
+    """Reasons are asserted where they matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EagerWarning)
+        yield
+
+
+def plain(value: Any) -> Any:
+    """Nested tensors as lists, which compare by value."""
+    if isinstance(value, mg.Tensor):
+        return value.detach().tolist()
+    return [plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: int = 7) -> None:
+    """`make(compile)` gives a function of the number of the call; what it returns eagerly and
+    compiled is equal in every call."""
+    runs = []
+    for compile_ in (lambda f: f, mg.compile):
+        mg.manual_seed(3)
+        call = make(compile_)
+        seen = []
+        for i in range(calls):
+            try:
+                seen.append(plain(call(i)))
+            except mg.AutogradError as error:
+                seen.append(type(error).__name__)
+        runs.append(seen)
+    assert runs[0] == runs[1]
+
+
+def numbers_in(optimizer: Any) -> list[Any]:
+    """The numbers in an optimiser's states: counts of steps."""
+    return [(k, v) for s in optimizer.state.values() for k, v in s.items() if isinstance(v, int | float)]
+
+
+def test_a_compiled_model_is_differentiated_from_outside() -> None:
+    """net = compile(model): the loss and backward() outside; gradients in every call, with a
+    regulariser too, and by a program."""
+    models = []
+
+    def make(compile_: Any) -> Any:
+        mg.manual_seed(1)
+        model = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Dropout(0.25), nn.BatchNorm1d(8), nn.Linear(8, 1))
+        net, optimizer = compile_(model), optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        x = mg.randn(16, 2)
+        models.append(net)
+
+        def call(i: int) -> Any:
+            optimizer.zero_grad()
+            loss = (net(x) ** 2).mean() + 0.1 * sum((p**2).sum() for p in model.parameters())
+            loss.backward()
+            optimizer.step()
+            return [loss, [p.grad for p in model.parameters()], dict(model.state_dict())["3.running_mean"]]
+
+        return call
+
+    both(make, 9)
+    assert models[1].statistics["replayed"] == 6 and models[1].reason is None
+
+
+def test_second_derivatives_of_a_replayed_result() -> None:
+    """create_graph, two results of which one is differentiated, retain_graph, and a graph that was
+    freed."""
+
+    def make(compile_: Any) -> Any:
+        w, v = mg.tensor([0.5, -1.0], requires_grad=True), mg.tensor([2.0, 3.0], requires_grad=True)
+        f = compile_(lambda x: ((w * x).sin() * v, (w.exp() * v).sum()))
+
+        def call(i: int) -> Any:
+            a, b = f(mg.tensor([1.0, 2.0]))
+            (g,) = mg.autograd.grad(a.sum(), [w], create_graph=True)
+            (h,) = mg.autograd.grad((g * g).sum(), [w], retain_graph=True)
+            one = mg.autograd.grad(b, [w, v], retain_graph=True)
+            two = mg.autograd.grad([a.sum(), b], [w, v])
+            try:
+                b.backward()
+            except mg.errors.GraphFreedError:
+                return g, h, *one, *two, "freed"
+            return "not freed"
+
+        return call
+
+    both(make)
+
+
+def test_dropout_in_a_checkpoint_draws_one_mask() -> None:
+    """The forward pass and the computation again in the backward pass see the same mask, and the
+    numbers go on as they do eagerly."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.ones(8, requires_grad=True)
+
+        @compile_
+        def step(x: Any) -> Any:
+            w.grad = None
+            y = mg.checkpoint(lambda z: F.dropout(z * w, 0.5, True), x)
+            y.sum().backward()
+            return y.detach()
+
+        def call(i: int) -> Any:
+            y = step(mg.ones(8))
+            assert (y == w.grad).all()
+            return y, mg.rand(2)
+
+        return call
+
+    both(make, 8)
+
+
+@pytest.mark.parametrize(
+    "rule", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.1), lambda p: optim.RMSprop(p, lr=0.1)]
+)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_first_call_that_raises_before_the_optimiser_makes_its_state(rule: Any, error: type[BaseException]) -> None:
+    """The training goes on with the numbers of an eager one; so it does when the state is cleared,
+    or an early one is loaded."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.tensor([1.0], requires_grad=True)
+        o, fail = rule([w]), [True]
+        early: list[Any] = []
+
+        @compile_
+        def step() -> None:
+            o.zero_grad()
+            (w * w).sum().backward()
+            if fail[0]:
+                raise error
+            o.step()
+
+        def call(i: int) -> Any:
+            fail[0] = i == 0
+            with contextlib.suppress(error):
+                step()
+            early.append(o.state_dict()) if i == 3 else None
+            o.state.clear() if i == 8 else None
+            o.load_state_dict(early[0]) if i == 12 else None
+            return w, w.grad, numbers_in(o)
+
+        return call
+
+    both(make, 18)
+
+
+@pytest.mark.parametrize("overlap", ["one tensor", "views", "a view of a captured one", "a captured one"])
+@pytest.mark.parametrize("from_the_start", [False, True])
+def test_arguments_that_share_memory(overlap: str, from_the_start: bool) -> None:
+    """A function that writes: overlap is looked for in every call."""
+
+    def make(compile_: Any) -> Any:
+        kept = mg.arange(6.0)
+        f = compile_(lambda x, y: (x.mul_(2), x + y + kept[:4])[1])
+
+        def call(i: int) -> Any:
+            kept.copy_(mg.arange(6.0))
+            a = mg.ones(8)
+            if i < 4 and not from_the_start:
+                return f(a[:4].clone(), a[4:].clone())
+            pairs = {
+                "one tensor": lambda: (b := a[:4].clone(), b), "views": lambda: (a[:4], a[2:6]),
+                "a view of a captured one": lambda: (kept[1:5], a[:4]), "a captured one": lambda: (a[:4], kept[:4]),
+            }  # fmt: skip
+            return f(*pairs[overlap]()), a, kept
+
+        return call
+
+    both(make)
+
+
+def test_captured_tensors_that_come_to_share_memory() -> None:
+    """`q.data = p.data` between two calls."""
+
+    def make(compile_: Any) -> Any:
+        p, q = mg.ones(3), mg.ones(3)
+        f = compile_(lambda x: (p.add_(x), p + q)[1])
+
+        def call(i: int) -> Any:
+            if i == 5:
+                q.data = p.data
+            return f(mg.ones(3)), p, q
+
+        return call
+
+    both(make, 9)
+
+
+def test_versions_are_counted() -> None:
+    """A graph that waits notices that what it saved was changed in place, in every call; counters
+    agree."""
+
+    def make(compile_: Any) -> Any:
+        f = compile_(lambda x: (x.add_(1).mul_(2), x.zero_(), None)[2])
+
+        def call(i: int) -> Any:
+            x, w = mg.ones(2), mg.ones(2, requires_grad=True)
+            y = (w * x).sum()
+            f(x)
+            assert x._version == 3
+            y.backward()
+
+        return call
+
+    both(make)
+
+    def same_value(compile_: Any) -> Any:
+        f = compile_(lambda x: x.copy_(x))
+        x = mg.ones(2)
+        return lambda i: (f(x) is x, x._version)
+
+    both(same_value)
+
+
+def test_results_alias_what_they_alias() -> None:
+    """An argument itself, a view of a result, of an argument, of a captured tensor, of what is no
+    result; a gradient; one tensor twice."""
+    w, buffer = mg.ones(2, requires_grad=True), mg.arange(4.0)
+
+    def everything(x: Any) -> Any:
+        y = x * 2
+        hidden = x + buffer
+        w.grad = None
+        (w * 3).sum().backward()
+        return y, y[0], x, x[1:], buffer[:2], hidden[1:3], hidden[2:], y.detach(), y, w.grad, w
+
+    f = mg.compile(everything)
+    for i in range(7):
+        x = mg.ones(4)
+        y, first, same, rest, part, h1, h2, detached, again, gradient, weight = f(x)
+        assert same is x and again is y and gradient is w.grad and weight is w, i
+        y.mul_(5)
+        assert first.item() == y[0].item() == detached[0].item() == 10
+        rest.fill_(7)
+        assert x.tolist() == [1, 7, 7, 7]
+        part.add_(1)
+        assert buffer[0].item() == i + 1
+        h1.zero_()
+        assert h2[0].item() == 0 and h1._version == h2._version
+        assert first._base is y and rest._base is x and part._base is buffer
+    assert f.statistics["replayed"] == 4, f.reason
+
+
+def test_views_of_results_carry_the_graph() -> None:
+    """h[0] and h[1:], of a hidden h, and its detached alias: gradients as eagerly."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.arange(4.0, requires_grad=True)
+
+        def parts(x: Any) -> Any:
+            h = (w * x).exp()
+            with mg.no_grad():
+                frozen = h[:1]
+            return h[1], h[2:], frozen, h.detach()
+
+        f = compile_(parts)
+
+        def call(i: int) -> Any:
+            a, b, frozen, c = f(mg.ones(4) * 0.5)
+            w.grad = None
+            (a * 2 + b.sum() + c.sum()).backward()
+            return a, b, c, w.grad, a.requires_grad, frozen.requires_grad, c.requires_grad
+
+        return call
+
+    both(make)
+
+
+def test_saved_values_of_a_replayed_result_are_watched() -> None:
+    """A parameter, an argument or the result itself that is changed in place before backward(): an
+    error, as eagerly; or none."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.tensor([1.0, 2.0], requires_grad=True)
+        f = compile_(lambda x: (w * x).sigmoid())
+
+        def call(i: int) -> Any:
+            x = mg.tensor([0.5, 1.5])
+            y = f(x)
+            w.grad = None
+            if i % 4 == 1:
+                x.add_(1)
+            if i % 4 == 2:
+                y.mul_(2)
+            if i % 4 == 3:
+                with mg.no_grad():
+                    w.add_(1)
+            y.sum().backward()
+            return w.grad
+
+        return call
+
+    both(make, 16)
+
+
+def test_hooks_on_a_replayed_result() -> None:
+    """register_hook and retain_grad on the result; a hook on the parameter, which runs once."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.tensor([1.0, 2.0], requires_grad=True)
+        f = compile_(lambda x: w * x)
+
+        def call(i: int) -> Any:
+            y = f(mg.ones(2))
+            seen: list[Any] = []
+            y.register_hook(lambda g: seen.append(g.tolist()) or g * 2)
+            y.retain_grad()
+            handle = w.register_hook(lambda g: seen.append(g.tolist()))
+            w.grad = None
+            (y * 3).sum().backward(create_graph=i > 4)
+            handle.remove()
+            return seen, y.grad, w.grad
+
+        return call
+
+    both(make, 8)
+
+
+def test_what_a_raising_replay_leaves() -> None:
+    """A label out of range, in a replay: the error of the plain call, what it did before the error,
+    and the random numbers after it."""
+
+    def make(compile_: Any) -> Any:
+        w, norm = mg.ones(3, 3, requires_grad=True), nn.BatchNorm1d(3)
+
+        @compile_
+        def step(x: Any, labels: Any) -> Any:
+            w.grad = None
+            loss = F.cross_entropy(F.dropout(norm(x) @ w, 0.5, True), labels)
+            loss.backward()
+            return loss
+
+        def call(i: int) -> Any:
+            labels = mg.tensor([0, 1, 2, 9 if i == 5 else 0])
+            try:
+                step(mg.arange(12.0).reshape(4, 3), labels)
+            except Exception as error:
+                return type(error).__name__, str(error), norm.running_mean, w.grad, mg.rand(1)
+            return norm.running_mean, w.grad, mg.rand(1)
+
+        return call
+
+    both(make, 9)
+
+
+def test_shapes_that_depend_on_values() -> None:
+    """x[x > 0] and nonzero: eager, with the reason."""
+    for function in (lambda x: x[x > 0] * 2, lambda x: x.nonzero()):
+        f = mg.compile(function)
+        for count in (2, 2, 2, 2, 1, 3):
+            x = mg.tensor([1.0] * count + [-1.0] * (4 - count))
+            assert plain(f(x)) == plain(function(x))
+        assert f.statistics["replayed"] == 0 and "depends on values" in f.reason
+
+
+NAME = "a"
+LIVE = contextvars.ContextVar("LIVE", default=1.0)
+
+
+class _Odd:
+    """Attributes that do not exist raise KeyError."""
+
+    def __init__(self) -> None:
+        self.values = {"a": 1.0}
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__dict__["values"][name]
+
+    def __getitem__(self, key: str) -> float:
+        return self.values[key]
+
+
+class _Holder:
+    def __init__(self) -> None:
+        self.value = 1.0
+
+
+def _hidden_values() -> dict[str, tuple[Callable[[], float], Callable[[float], Any]]]:
+    name, at, buffer, bytes_ = "value", types.SimpleNamespace(value=1.0), array.array("d", [1.0]), bytearray(b"\x01")
+    holder, odd, chain = _Holder(), _Odd(), collections.ChainMap({}, {"a": 1.0})
+    weak, queue, keys = weakref.ref(holder), collections.deque([1.0]), {"a": 1.0}
+    os.environ["MINIGRAD_TEST"] = "1.0"
+
+    def swap_key(v: float) -> None:
+        keys.clear()
+        keys["a" if v == 1.0 else "b"] = v
+
+    return {
+        "getattr": (lambda: getattr(at, name), lambda v: setattr(at, name, v)),
+        "vars": (lambda: vars(at)[name], lambda v: setattr(at, name, v)),
+        "os.environ": (lambda: float(os.environ["MINIGRAD_TEST"]), lambda v: os.environ.update(MINIGRAD_TEST=str(v))),
+        "os.getenv": (lambda: float(os.getenv("MINIGRAD_TEST")), lambda v: os.environ.update(MINIGRAD_TEST=str(v))),
+        "array.array": (lambda: buffer[0], lambda v: buffer.__setitem__(0, v)),
+        "bytearray": (lambda: float(bytes_[0]), lambda v: bytes_.__setitem__(0, int(v))),
+        "contextvars": (lambda: LIVE.get(), lambda v: LIVE.set(v)),
+        "weakref.ref": (lambda: weak().value, lambda v: setattr(holder, "value", v)),
+        "ChainMap": (lambda: chain["a"], lambda v: chain.maps[1].__setitem__("a", v)),
+        "deque": (lambda: queue[0], lambda v: queue.__setitem__(0, v)),
+        "a key": (lambda: float(next(iter(keys)) == "a"), swap_key),
+        "__getattr__": (lambda: odd.a, lambda v: odd.values.update(a=v)),
+        "__getitem__": (lambda: odd["a"], lambda v: odd.values.update(a=v)),
+        "globals": (lambda: globals()["SHARED"][0], lambda v: SHARED.__setitem__(0, v)),
+    }  # fmt: skip
+
+
+SHARED = [1.0]
+
+
+@pytest.mark.parametrize("name", list(_hidden_values()))
+def test_values_that_guards_hardly_see(name: str) -> None:
+    """Each is guarded (another program) or refused (eager, with a reason); none is frozen."""
+    read, write = _hidden_values()[name]
+    f = mg.compile(lambda x: x * read())
+    for value in (1.0, 3.0, 2.0):
+        write(value)
+        wanted = read()
+        for _ in range(5):
+            assert f(mg.ones(1)).item() == wanted
+    write(1.0)
+
+
+def test_objects_whose_getattr_raises() -> None:
+    """The walk asks no object for attributes that it does not have: replays as usual."""
+    odd = _Odd()
+    f = mg.compile(lambda x: x * odd.values["a"])
+    for _ in range(6):
+        assert f(mg.ones(1)).item() == 1
+    assert f.statistics["replayed"] == 3
+
+
+def test_one_tensor_given_twice_and_two_tensors() -> None:
+    """f(x, x) and f(x, y) are told apart, by results that are arguments too."""
+    f = mg.compile(lambda x, y: (x + y, y))
+    for _ in range(5):
+        x, y = mg.ones(2), mg.zeros(2)
+        assert f(x, x)[1] is x
+        total, second = f(x, y)
+        assert second is y and total.tolist() == [1, 1]
+    assert f.statistics["replayed"] == 4
+
+
+def test_layouts_are_told_apart() -> None:
+    """A decision by is_contiguous() is not frozen."""
+    f = mg.compile(lambda x: x * 2 if x.is_contiguous() else x * 3)
+    for _ in range(5):
+        assert f(mg.ones(2, 3))[0, 0].item() == 2 and f(mg.ones(3, 2).T)[0, 0].item() == 3
+    assert f.statistics["replayed"] == 4
+
+
+def test_the_shape_of_a_tensor_outside() -> None:
+    """Read for its shape alone, which changes."""
+    at = mg.ones(3)
+    f = mg.compile(lambda x: x * at.shape[0])
+    for count in (3, 5):
+        at.data = mg.ones(count)
+        for _ in range(5):
+            assert f(mg.ones(1)).item() == count
+
+
+def test_graphs_that_enter_from_outside_and_states_that_take_one() -> None:
+    """An in-place change that carries a graph into a tensor outside; a view whose base got a graph;
+    requires_grad_ inside."""
+
+    def make(compile_: Any) -> Any:
+        w, buffer = mg.ones(2, requires_grad=True), mg.zeros(2)
+        f = compile_(lambda x: buffer.copy_(w * x))
+
+        def call(i: int) -> Any:
+            buffer.detach_()
+            out = f(mg.ones(2) * i)
+            w.grad = None
+            buffer.sum().backward()
+            return out, w.grad, out is buffer
+
+        return call
+
+    both(make)
+
+
+def test_a_gradient_that_is_another_tensor() -> None:
+    """`w.grad = x` inside: the argument itself, and two leaves with one gradient."""
+
+    def make(compile_: Any) -> Any:
+        w, v = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True)
+
+        @compile_
+        def step(x: Any) -> None:
+            w.grad = x
+            v.grad = x
+
+        def call(i: int) -> Any:
+            x = mg.ones(2)
+            step(x)
+            return w.grad is x, v.grad is x
+
+        return call
+
+    both(make)
+
+
+def test_a_numpy_view_of_a_captured_tensor() -> None:
+    """Two tensors outside on one piece of NumPy's memory."""
+
+    def make(compile_: Any) -> Any:
+        memory = np.zeros(4, "float32")
+        a, b = mg.from_numpy(memory), mg.from_numpy(memory[1:])
+        f = compile_(lambda x: (a.add_(x), b * 1)[1])
+        return lambda i: (f(mg.ones(4)), a, b)
+
+    both(make)
+
+
+def test_a_detached_alias_that_took_a_graph() -> None:
+    """An in-place change gives the alias of a tensor outside a graph that the tensor has not."""
+
+    def make(compile_: Any) -> Any:
+        w, b = mg.ones(2, requires_grad=True), mg.ones(2)
+        f = compile_(lambda x: b.detach().add_(w * x))
+
+        def call(i: int) -> Any:
+            w.grad = None
+            f(mg.ones(2) * i).sum().backward()
+            return w.grad, b, b.requires_grad
+
+        return call
+
+    both(make)
+
+
+def test_two_steps_of_an_optimiser_in_one_call() -> None:
+    """Adam counts both, and corrects by both counts."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.ones(2, requires_grad=True)
+        o = optim.Adam([w], lr=0.1)
+
+        @compile_
+        def step() -> None:
+            for _ in range(2):
+                o.zero_grad()
+                (w * w).sum().backward()
+                o.step()
+
+        return lambda i: (step(), w, numbers_in(o))
+
+    both(make)
+
+
+def _training() -> tuple[Any, Any]:
+    """A step that changes all that a step can change, and everything that can be seen of it."""
+    mg.manual_seed(1)
+    model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.25), nn.Linear(4, 1))
+    o, x = optim.Adam(model.parameters(), lr=0.1), mg.randn(6, 2)
+
+    def step() -> Any:
+        o.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        o.step()
+        x.mul_(0.5)
+        return loss
+
+    def seen() -> Any:
+        tensors = [*model.parameters(), *model.buffers(), x]
+        states = [{k: np.copy(v).tolist() for k, v in s.items()} for s in o.state.values()]
+        gradients = [None if p.grad is None else p.grad.tolist() for p in model.parameters()]
+        facts = [(t.tolist(), t._version, type(t.array).__name__) for t in tensors]
+        modes = mg.is_grad_enabled(), len(mg.observe.observers), repr(mg.functions.random_state())
+        return repr((facts, gradients, states, modes))
+
+    return step, seen
+
+
+@pytest.mark.parametrize("call", [1, 2, 4])
+def test_interrupts_at_lines_of_the_library(call: int) -> None:
+    """At any line of `minigrad.program`, in a recorded call and in a replay: the call has not begun or is complete,
+    and the training goes on as an eager one."""
+    step, seen = _training()
+    states = [seen()]
+    for _ in range(8):
+        step()
+        states.append(seen())
+
+    def interrupted(at: int | None) -> int:
+        step, seen = _training()
+        compiled = mg.compile(step)
+        for _ in range(call):
+            compiled()
+        lines = 0
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal lines
+            if f"minigrad{os.sep}program{os.sep}" not in frame.f_code.co_filename:
+                return None
+            if event == "line":
+                lines += 1
+                if lines == at:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            compiled()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        now = states.index(seen())
+        assert now in (call, call + 1), at
+        for _ in range(3):
+            compiled()
+            now += 1
+            assert seen() == states[now], at
+        return lines
+
+    count = interrupted(None)
+    for at in range(1, count, max(1, count // 7)):
+        interrupted(at)
