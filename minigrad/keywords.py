@@ -13,6 +13,11 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
 
+from .engine.inplace import _fits
+from .engine.modes import is_grad_enabled, no_grad
+from .errors import AutogradError, DTypeError, ShapeError
+from .tensor import Tensor
+
 _BY_PLACE = """
     addbmm baddbmm: input batch1 batch2
     addcdiv addcmul: input tensor1 tensor2
@@ -94,11 +99,6 @@ def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
     An empty tensor takes the result's shape. Raises AutogradError where the operation would be recorded, ShapeError for another shape,
     DTypeError for a dtype that cannot take the values.
     """
-    from .engine.inplace import _fits
-    from .engine.modes import is_grad_enabled, no_grad
-    from .errors import AutogradError, DTypeError, ShapeError
-    from .tensor import Tensor
-
     if out is None:
         return result
     if isinstance(result, tuple):

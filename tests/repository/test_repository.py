@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 LAYERS: list[set[str]] = [
     # From the ground up; a module imports only from rows above its own (minigrad/design/0001 tells why).
-    {"minigrad.errors", "minigrad.keywords"},
+    {"minigrad.hints"},
+    {"minigrad.errors"},
     {"minigrad.backend"},
     {"minigrad.observe", "minigrad.cuda"},
     {"minigrad.primitive"},
@@ -21,6 +22,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.tensor"},
     {"minigrad.storage"},
     {"minigrad.engine"},
+    {"minigrad.keywords"},
     {"minigrad.ops"},
     {"minigrad.batching"},
     {"minigrad.functions"},
@@ -32,7 +34,8 @@ LAYERS: list[set[str]] = [
     {"minigrad.linalg", "minigrad.fft", "minigrad.special", "minigrad.masked"},
     {"minigrad.signal"},
     {"minigrad.optim", "minigrad.data", "minigrad.serialization"},
-    {"minigrad.training"},
+    {"minigrad.nn.utils"},
+    {"minigrad.training", "minigrad.utils"},
     {"minigrad.trace"},
     {"minigrad.watch"},
     {"minigrad.program"},
@@ -61,8 +64,9 @@ def tracked() -> list[Path]:
 
 def unit(module: str) -> str:
     """The row entry that a module belongs to: `minigrad.ops.math` belongs to `minigrad.ops`, and all of viz to `viz`."""
-    parts = module.split(".")
-    return parts[0] if parts[0] != "minigrad" or len(parts) == 1 else ".".join(parts[:2])
+    found = [row for row in RANK if module == row or module.startswith(f"{row}.")]
+    deepest = max(found, key=len, default="")
+    return ".".join(module.split(".")[:2]) if deepest in ("", "minigrad") and "." in module else deepest or module
 
 
 def imports(source: str, package: str) -> Iterator[tuple[str, int]]:
