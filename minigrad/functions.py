@@ -990,5 +990,6 @@ for _name in (
     "operator",
     "as_tensor_",
     "spaced_dtype",
+    "into",
 ):
     __all__.remove(_name)

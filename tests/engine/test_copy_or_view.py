@@ -189,6 +189,7 @@ def test_every_method_is_in_the_table():
         name
         for name in dir(mg.Tensor)
         if not name.startswith("_")
+        and hasattr(mg.ones(2, 2, dtype=mg.complex64), name)  # not a slip for which there is a message only
         and f".{name}(" not in calls
         and f".{name} " not in calls
         and name not in (*inner, *table.NO_TENSORS_OF_METHODS)

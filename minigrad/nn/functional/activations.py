@@ -44,7 +44,7 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]; derivative 0 at both corners."""
-    return placed(hardtanh(input, 0.0, 6.0), input, inplace, "relu6")
+    return placed(hardtanh(source(input, inplace), 0.0, 6.0), input, inplace, "relu6")
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
