@@ -863,7 +863,8 @@ def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     if whole and isinstance(index, list) and _stands_for_tuple(index):
         index = tuple(index)
     if isinstance(index, tuple):
-        return tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+        parts = tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+        return _with_fitting_masks(parts, like)
     if isinstance(index, Tensor | list | range):
         kind = "tensors" if isinstance(index, Tensor) else "lists"
         array = backend.owned_array(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
@@ -875,12 +876,30 @@ def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
         if index.dtype == backend.uint8 and not isinstance(index, backend.host.generic):
             index = index != 0
-        return int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
+        index = int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
+        return _with_fitting_masks((index,), like)[0] if whole else index
     if index is None or index is Ellipsis or isinstance(index, slice | int):
         return _plain_slice(index)
     if hasattr(index, "__index__"):
         return index.__index__()
     raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+def _with_fitting_masks(parts: tuple[Any, ...], like: Any) -> tuple[Any, ...]:
+    """The parts of an index. Raises IndexError for an empty mask on an axis that is not empty, which NumPy lets pass."""
+    is_mask = [getattr(getattr(part, "dtype", None), "kind", "") == "b" for part in parts]
+    if not any_true(mask and part.ndim and not part.size for part, mask in zip(parts, is_mask, strict=True)):
+        return parts
+    read = [
+        part.ndim if mask else 0 if part is None or part is Ellipsis or isinstance(part, bool) else 1
+        for part, mask in zip(parts, is_mask, strict=True)
+    ]
+    axis = 0
+    for part, mask, count in zip(parts, is_mask, read, strict=True):
+        if mask and part.shape != tuple(like.shape[axis : axis + count]):
+            raise IndexError(f"a mask of shape {part.shape} does not fit axis {axis} of a tensor of shape {tuple(like.shape)}.")
+        axis += like.ndim - builtins.sum(read) if part is Ellipsis else count
+    return parts
 
 
 def _stands_for_tuple(index: list[Any]) -> bool:

@@ -200,7 +200,10 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so on.
 
     reduce: "sum", "prod", "mean", "amax", "amin"; include_self: whether the element of x counts among what is reduced. Elements that no
-    index names stay. Equal largest ones share the derivative; that of products is right where factors are 0. Raises as `scatter` does.
+    index names stay. The derivative of products is right where factors are 0. Raises as `scatter` does.
+
+    Equal largest (smallest) ones share the derivative in equal parts. The element of x is one of them only if `include_self`; PyTorch
+    counts an equal element of x without it too, so that its parts of the derivative then add up to less than 1.
     """
     x, index, src = as_tensor(x), as_tensor(index), as_tensor(src)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
