@@ -7,10 +7,11 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from . import backend, observe, ops
 from .backend import DType, Shape
@@ -32,6 +33,45 @@ from .primitive import Primitive
 from .tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
 
 _into: Callable[..., Tensor] = into  # `out=`
+
+Copying = TypeVar("Copying", bound=Callable[..., Any])
+
+
+def in_own_memory(function: Copying) -> Copying:
+    """Declare that the results of a function are copies, though it may end with a view of something that it computed, or, where there is
+    nothing to compute, with its input.
+
+    A view of an intermediate result, to which only the result refers, is then no view: it may be modified in place as any other tensor.
+    """
+    return _ending(function, clone)
+
+
+def in_own_memory_or_view(function: Copying) -> Copying:
+    """As `in_own_memory`, for functions that give a view of their input where there is nothing to compute."""
+    return _ending(function, lambda x: x)
+
+
+def _ending(function: Copying, of_input: Callable[[Tensor], Tensor]) -> Copying:
+    def ended(made: Any, given: list[Tensor]) -> Any:
+        if not isinstance(made, Tensor):
+            return made
+        base = made if made.window is None else made.window.base
+        if any_true(base is x or (x.window is not None and x.window.base is base) for x in given):
+            return of_input(made)
+        made.window = None
+        return made
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        made = function(*args, **options)
+        given = [x for a in (*args, *options.values()) for x in (a if isinstance(a, list | tuple) else (a,)) if isinstance(x, Tensor)]
+        if not isinstance(made, tuple):
+            return ended(made, given)
+        parts = [ended(part, given) for part in made]
+        return type(made)(*parts) if hasattr(made, "_fields") else tuple(parts)
+
+    return run  # type: ignore[return-value]
+
 
 # ------------------------------------------------------------------------------------------------------------- making tensors
 
@@ -333,20 +373,6 @@ def real(x: Any) -> Tensor:
     return _real(x) if x.dtype.kind == "c" else x
 
 
-def _in_own_memory(y: Tensor, x: Tensor) -> Tensor:
-    """y, computed from x; a copy of it where it is x itself or a view of the same memory.
-
-    For operations whose result is a copy, but which have nothing to compute in special cases.
-    """
-    if y is x:
-        return clone(y)
-    if y.window is not None:
-        if y.window.base is x or (x.window is not None and y.window.base is x.window.base):
-            return clone(y)
-        y.window = None  # a view of an intermediate result, which only y refers to
-    return y
-
-
 _plus = _binary(ew.add, "a + b.")
 _minus = _binary(ew.sub, "a - b.")
 mul = multiply = _binary(ew.mul, "a times b.")
@@ -446,6 +472,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     return ew.where(condition, a, b)
 
 
+@in_own_memory
 def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
     """The indices (int64) of the elements that are not 0: one row each, or a tensor for each axis if `as_tuple`. No derivative."""
     x = as_tensor(x)
@@ -1010,5 +1037,10 @@ for _name in (
     "as_tensor_",
     "spaced_dtype",
     "into",
+    "in_own_memory",
+    "in_own_memory_or_view",
+    "Copying",
+    "functools",
+    "TypeVar",
 ):
     __all__.remove(_name)

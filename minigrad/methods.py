@@ -241,11 +241,12 @@ attach(Tensor, "ravel", lambda self: functions.reshape(self, -1))
 @_method
 def contiguous(self: Tensor) -> Tensor:
     """This tensor if its memory is row-major, else a row-major copy."""
-    return (
-        self
-        if backend.is_immutable(self.array) or self.array.flags.c_contiguous
-        else functions.reshape(functions.clone(functions.reshape(self, -1)), self.shape)
-    )
+    return self if backend.is_immutable(self.array) or self.array.flags.c_contiguous else _row_major_copy(self)
+
+
+@functions.in_own_memory
+def _row_major_copy(x: Tensor) -> Tensor:
+    return functions.reshape(functions.clone(functions.reshape(x, -1)), x.shape)
 
 
 @_method
