@@ -362,7 +362,8 @@ clone = _unary(ew.clone, "A copy that passes gradients through.")
 
 
 def conj(x: Any) -> Tensor:
-    """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself."""
+    """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself. So `x.H`, `x.mH` and
+    `x.adjoint()` of complex tensors are copies too."""
     x = as_tensor(x)
     return _conj(x) if x.dtype.kind == "c" else x
 
@@ -619,12 +620,13 @@ def mean(
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Largest element over `dim`; equal ones share the derivative evenly."""
+    """Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN elements
+    share the derivative (PyTorch gives NaN to all elements)."""
     return _extreme(rd.amax, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
 
 
 def amin(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Smallest element over `dim`; equal ones share the derivative evenly."""
+    """Smallest element over `dim`; equal ones share the derivative evenly. NaN as in `amax`."""
     return _extreme(rd.amin, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
 
 

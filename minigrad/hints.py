@@ -19,7 +19,7 @@ _TOP = {
     "autocast": _NO_AMP,
     "amp": _NO_AMP,
     "GradScaler": _NO_AMP,
-    "as_strided": "x.unfold, slices or x.view(…)",
+    "as_strided": "as_strided_copy, or x.unfold, slices or x.view(…) for a view",
     "chain_matmul": "linalg.multi_dot",
     "default_generator": "mg.manual_seed, mg.get_rng_state and mg.set_rng_state",
     "Generator": "mg.manual_seed, or seed= of DataLoader and random_split",
@@ -268,7 +268,8 @@ _UTILS = {
 _TENSOR = {
     # PyTorch
     "apply_": "map_ values with mg's functions, which work on all elements at once",
-    "as_strided": "x.unfold, slices or x.view(…)",
+    "as_strided": "mg.as_strided_copy(x, …), or x.unfold, slices or x.view(…) for a view",
+    "storage_offset": "x.data_ptr(), which tells whether tensors share memory",
     "as_subclass": "an attribute of a class of your own",
     "coalesce": _NO_SPARSE,
     "to_sparse": _NO_SPARSE,

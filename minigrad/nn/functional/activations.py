@@ -144,7 +144,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
-    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners."""
+    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners, 1/6 at NaN (PyTorch: 0, which hides it)."""
     x = source(input, inplace)
     return placed(_between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0), input, inplace, "hardsigmoid")
 
