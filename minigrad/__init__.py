@@ -6,7 +6,8 @@
     y.backward()
     x.grad                     # tensor(1.6931)
 
-Names and semantics are PyTorch's wherever PyTorch has the thing. Start reading at primitive.py (how an operation is declared), then
+Names and semantics are PyTorch's wherever PyTorch has the thing. Dtypes are NumPy's: ask `mg.is_floating_point(x.dtype)`,
+`mg.is_complex(x.dtype)` and `x.dtype.itemsize`. Start reading at primitive.py (how an operation is declared), then
 engine/ (how it is run, forward and back).
 """
 

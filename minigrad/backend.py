@@ -304,7 +304,7 @@ def result_type(values: Sequence[Any]) -> DType:
     """The dtype in which `values` (arrays and Python scalars) are combined, by PyTorch's rules.
 
     Arrays with dimensions decide; 0-d arrays and then Python scalars count only if they are of a higher kind (bool < integer < floating <
-    complex). A Python float among integers gives the default dtype.
+    complex). A Python float among integers gives the default dtype, a complex one beside float16 complex64, as NumPy has none narrower.
     Source: PyTorch's documentation of type promotion (tensor attributes), tested against it.
     """
     ranked: list[DType | None] = [None, None, None]  # by dimensioned arrays, 0-d arrays, Python scalars

@@ -61,6 +61,7 @@ def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = Non
     return rfftn(input, s, dim, norm)
 
 
+@fn.in_own_memory
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The transform of a real x along several dimensions, halved along the last of them. Raises DTypeError for complex ones."""
     if backend.is_complex(as_tensor(input).dtype):
@@ -80,6 +81,7 @@ def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = No
     return irfftn(input, s, dim, norm)
 
 
+@fn.in_own_memory
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of `rfftn`; the last of the dimensions gets the length s[-1] (default: an even number)."""
     x = as_tensor(input)

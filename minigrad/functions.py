@@ -7,10 +7,11 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from . import backend, observe, ops
 from .backend import DType, Shape
@@ -32,6 +33,45 @@ from .primitive import Primitive
 from .tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
 
 _into: Callable[..., Tensor] = into  # `out=`
+
+Copying = TypeVar("Copying", bound=Callable[..., Any])
+
+
+def in_own_memory(function: Copying) -> Copying:
+    """Declare that the results of a function are copies, though it may end with a view of something that it computed, or, where there is
+    nothing to compute, with its input.
+
+    A view of an intermediate result, to which only the result refers, is then no view: it may be modified in place as any other tensor.
+    """
+    return _ending(function, clone)
+
+
+def in_own_memory_or_view(function: Copying) -> Copying:
+    """As `in_own_memory`, for functions that give a view of their input where there is nothing to compute."""
+    return _ending(function, lambda x: x)
+
+
+def _ending(function: Copying, of_input: Callable[[Tensor], Tensor]) -> Copying:
+    def ended(made: Any, given: list[Tensor]) -> Any:
+        if not isinstance(made, Tensor):
+            return made
+        base = made if made.window is None else made.window.base
+        if any_true(base is x or (x.window is not None and x.window.base is base) for x in given):
+            return of_input(made)
+        made.window = None
+        return made
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        made = function(*args, **options)
+        given = [x for a in (*args, *options.values()) for x in (a if isinstance(a, list | tuple) else (a,)) if isinstance(x, Tensor)]
+        if not isinstance(made, tuple):
+            return ended(made, given)
+        parts = [ended(part, given) for part in made]
+        return type(made)(*parts) if hasattr(made, "_fields") else tuple(parts)
+
+    return run  # type: ignore[return-value]
+
 
 # ------------------------------------------------------------------------------------------------------------- making tensors
 
@@ -322,7 +362,8 @@ clone = _unary(ew.clone, "A copy that passes gradients through.")
 
 
 def conj(x: Any) -> Tensor:
-    """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself."""
+    """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself. So `x.H`, `x.mH` and
+    `x.adjoint()` of complex tensors are copies too."""
     x = as_tensor(x)
     return _conj(x) if x.dtype.kind == "c" else x
 
@@ -331,20 +372,6 @@ def real(x: Any) -> Tensor:
     """Real part (a view); a real x itself."""
     x = as_tensor(x)
     return _real(x) if x.dtype.kind == "c" else x
-
-
-def _in_own_memory(y: Tensor, x: Tensor) -> Tensor:
-    """y, computed from x; a copy of it where it is x itself or a view of the same memory.
-
-    For operations whose result is a copy, but which have nothing to compute in special cases.
-    """
-    if y is x:
-        return clone(y)
-    if y.window is not None:
-        if y.window.base is x or (x.window is not None and y.window.base is x.window.base):
-            return clone(y)
-        y.window = None  # a view of an intermediate result, which only y refers to
-    return y
 
 
 _plus = _binary(ew.add, "a + b.")
@@ -446,6 +473,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     return ew.where(condition, a, b)
 
 
+@in_own_memory
 def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
     """The indices (int64) of the elements that are not 0: one row each, or a tensor for each axis if `as_tuple`. No derivative."""
     x = as_tensor(x)
@@ -592,12 +620,13 @@ def mean(
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Largest element over `dim`; equal ones share the derivative evenly."""
+    """Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN elements
+    share the derivative (PyTorch gives NaN to all elements)."""
     return _extreme(rd.amax, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
 
 
 def amin(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Smallest element over `dim`; equal ones share the derivative evenly."""
+    """Smallest element over `dim`; equal ones share the derivative evenly. NaN as in `amax`."""
     return _extreme(rd.amin, as_tensor(x), _pick(dim, axis), keepdim or keepdims)
 
 
@@ -863,7 +892,8 @@ def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     if whole and isinstance(index, list) and _stands_for_tuple(index):
         index = tuple(index)
     if isinstance(index, tuple):
-        return tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+        parts = tuple(_plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+        return _with_fitting_masks(parts, like)
     if isinstance(index, Tensor | list | range):
         kind = "tensors" if isinstance(index, Tensor) else "lists"
         array = backend.owned_array(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
@@ -875,12 +905,30 @@ def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
         if index.dtype == backend.uint8 and not isinstance(index, backend.host.generic):
             index = index != 0
-        return int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
+        index = int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
+        return _with_fitting_masks((index,), like)[0] if whole else index
     if index is None or index is Ellipsis or isinstance(index, slice | int):
         return _plain_slice(index)
     if hasattr(index, "__index__"):
         return index.__index__()
     raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+def _with_fitting_masks(parts: tuple[Any, ...], like: Any) -> tuple[Any, ...]:
+    """The parts of an index. Raises IndexError for an empty mask on an axis that is not empty, which NumPy lets pass."""
+    is_mask = [getattr(getattr(part, "dtype", None), "kind", "") == "b" for part in parts]
+    if not any_true(mask and part.ndim and not part.size for part, mask in zip(parts, is_mask, strict=True)):
+        return parts
+    read = [
+        part.ndim if mask else 0 if part is None or part is Ellipsis or isinstance(part, bool) else 1
+        for part, mask in zip(parts, is_mask, strict=True)
+    ]
+    axis = 0
+    for part, mask, count in zip(parts, is_mask, read, strict=True):
+        if mask and part.shape != tuple(like.shape[axis : axis + count]):
+            raise IndexError(f"a mask of shape {part.shape} does not fit axis {axis} of a tensor of shape {tuple(like.shape)}.")
+        axis += like.ndim - builtins.sum(read) if part is Ellipsis else count
+    return parts
 
 
 def _stands_for_tuple(index: list[Any]) -> bool:
@@ -990,5 +1038,11 @@ for _name in (
     "operator",
     "as_tensor_",
     "spaced_dtype",
+    "into",
+    "in_own_memory",
+    "in_own_memory_or_view",
+    "Copying",
+    "functools",
+    "TypeVar",
 ):
     __all__.remove(_name)

@@ -47,6 +47,13 @@ _BY_PLACE = """
 """
 NAMES = {f: line.split(":")[1].split() for line in _BY_PLACE.strip().splitlines() for f in line.split(":")[0].split()}
 """PyTorch's names of the first parameters, where they are not x, a or A for its `input` and b for its `other`."""
+WITH_OUT = frozenset(
+    """
+    bitwise_and bitwise_not bitwise_or bitwise_xor cat cholesky_inverse cholesky_solve column_stack complex concat
+    concatenate dstack hstack polar row_stack stack vstack
+    """.split()
+)
+"""Functions whose keywords are PyTorch's already, and which take `out=` too."""
 USUAL = {"x": "input", "a": "input", "A": "input", "b": "other"}
 NUMPY = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 """The names that PyTorch takes for its own, so that programs written for NumPy run."""
@@ -108,7 +115,8 @@ def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
         return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
     if not isinstance(out, Tensor) or not isinstance(result, Tensor):
         raise TypeError(f"{name}: out must be a Tensor, got {type(out).__name__}.")
-    if is_grad_enabled() and (out.requires_grad or any(isinstance(x, Tensor) and x.requires_grad for x in inputs)):
+    given = [x for a in inputs for x in (a if isinstance(a, list | tuple) else (a,))]
+    if is_grad_enabled() and (out.requires_grad or any(isinstance(x, Tensor) and x.requires_grad for x in given)):
         raise AutogradError(
             f"{name}: out= cannot be differentiated, and an argument requires grad. Leave out= away, or compute it under mg.no_grad()."
         )
@@ -138,7 +146,7 @@ def public(space: dict[str, Any], names: Iterable[str], module: str) -> dict[str
         if not isinstance(function, FunctionType):
             continue
         others = other_names(function, name)
-        if name not in NAMES and not others.keys() - {"x", "a", "x1", "x2"}:
+        if name not in NAMES and name not in WITH_OUT and not others.keys() - {"x", "a", "x1", "x2"}:
             continue
         key = (function, *sorted(others.items()))
         if key not in _MADE:

@@ -156,6 +156,7 @@ def inv(A: Any) -> Tensor:
     return fa.inv(_matrix(A, "inv", square=True))  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
     """The X with A X = B (X A = B if not `left`). A is (…, n, n); B is (…, n, k), or vectors: (n,), or A's shape without its last axis.
     Batch axes broadcast. Raises LinAlgError for singular matrices.
@@ -297,6 +298,7 @@ def triangular_solve(B: Any, A: Any, upper: bool = True, transpose: bool = False
     return TriangularSolveResult(solve_triangular(coefficients, B, upper=upper, unitriangular=unitriangular), fn.clone(A))
 
 
+@fn.in_own_memory
 def tensorinv(A: Any, ind: int = 2) -> Tensor:
     """The inverse of A as a map from its last axes to its first `ind` ones: tensordot(tensorinv(A), A, ind) is the identity."""
     A = as_tensor(A)
@@ -306,6 +308,7 @@ def tensorinv(A: Any, ind: int = 2) -> Tensor:
     return inv(A.reshape(math.prod(first), -1)).reshape((*last, *first))  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; dims: axes of A that are moved to its end first."""
     A, B = as_tensor(A), as_tensor(B)
@@ -460,6 +463,7 @@ def _lu_solve(B: Any, LU: Any, pivots: Any) -> Tensor:
     return lu_solve(LU, pivots, B)
 
 
+@fn.in_own_memory
 def geqrf(A: Any) -> QRFactorResult:
     """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal, the vectors of the reflections below it,
     and their factors τ. No derivative (`qr` has one).
@@ -552,6 +556,7 @@ def _completion(Q: Tensor) -> Tensor:
     return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def _svd(A: Any, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V (not its adjoint) with A = U diag(S) Vᴴ: the older form of `linalg.svd`. some: no more columns than the smaller side of A;
     without compute_uv U and V are zeros.
@@ -587,6 +592,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
 
 
+@fn.in_own_memory
 def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest singular values and their vectors, from the
     space that A maps q random vectors to. niter: how often it is mapped back and forth, which brings it nearer to the right one.
@@ -610,6 +616,7 @@ def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tens
     return matmul(Q, U), S, fa.adjoint(Vh)
 
 
+@fn.in_own_memory
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`). The columns of V are the directions of
     the largest variances S² / (samples - 1), U diag(S) the samples in these coordinates. q: how many, by default 6 (or all).
@@ -697,6 +704,7 @@ def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- norms and the rest
 
 
+@fn.in_own_memory
 def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of matrices. ord: "fro" (of all elements), "nuc" (sum of the singular values), 2 and -2 (largest, smallest singular
     value), inf and -inf (largest, smallest row sum of |a|), 1 and -1 (column sums).

@@ -80,14 +80,27 @@ def bernoulli(p: Any) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------- questions
 
 
-def is_floating_point(x: Tensor) -> bool:
-    """Whether x has a real floating dtype (half, bfloat16, float or double)."""
-    return backend.is_floating(x.dtype)
+def is_floating_point(x: Any) -> bool:
+    """Whether x, a tensor or a dtype, is of a real floating dtype (half, bfloat16, float or double).
+
+    Dtypes are NumPy's, which lack PyTorch's attributes: write `is_floating_point(dtype)` for `dtype.is_floating_point`.
+    """
+    return backend.is_floating(_dtype_of(x))
 
 
-def is_complex(x: Tensor) -> bool:
-    """Whether x has a complex dtype."""
-    return backend.is_complex(x.dtype)
+def is_complex(x: Any) -> bool:
+    """Whether x, a tensor or a dtype, is of a complex dtype."""
+    return backend.is_complex(_dtype_of(x))
+
+
+def _dtype_of(x: Any) -> backend.DType:
+    """The dtype of a tensor, or the dtype itself, which may be given as its scalar type."""
+    if isinstance(x, Tensor):
+        return x.dtype
+    found = backend.as_dtype(x) if isinstance(x, backend.host.dtype | type) else None
+    if found is None:
+        raise TypeError(f"a Tensor or a dtype is needed, got {type(x).__name__}.")
+    return found
 
 
 def is_nonzero(x: Tensor) -> bool:
@@ -217,7 +230,9 @@ attach(Tensor, "arctanh", lambda self: functions.arctanh(self))
 for _name in ("resolve_conj", "resolve_neg", "conj_physical"):
     attach(Tensor, _name, (lambda f: lambda self: f(self))(globals()[_name]))
 attach(Tensor, "conj_physical_", _in_place(conj_physical, "conj_physical_", "conj_physical_"))
-attach(Tensor, "mH", property(lambda self: functions.conj(self.mT), doc="The conjugate transpose of matrices."))
+attach(
+    Tensor, "mH", property(lambda self: functions.conj(self.mT), doc="The conjugate transpose of matrices: a copy if complex, else a view.")
+)
 attach(Tensor, "nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach(Tensor, "where", lambda self, condition, other: functions.where(condition, self, other))
 attach(Tensor, "split_with_sizes", lambda self, sizes, dim=0: self.split(list(sizes), dim))

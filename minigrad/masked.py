@@ -112,6 +112,7 @@ def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: 
     return _in(fn.argmin(_kept(input, mask, _highest(input), "argmin"), dim, bool(keepdim)), dtype, input).detach()  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The median of the elements that count and are not NaN, the lower one of two; NaN of none (ValueError for integers)."""
     x = as_tensor(input)
@@ -127,6 +128,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 # ------------------------------------------------------------------------------------------------------------- exponentials, norms
 
 
+@fn.in_own_memory
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """ln Σ eˣ of the elements that count; -∞ of none."""
     x = as_tensor(input)

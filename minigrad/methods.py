@@ -167,7 +167,14 @@ def _attribute(function: Callable[[Tensor], Any]) -> property:
 
 attach(Tensor, "T", property(lambda self: functions.transpose(self), doc="The axes reversed (a view)."))
 attach(Tensor, "mT", property(lambda self: functions.transpose(self, -2, -1), doc="The last two axes exchanged (a view)."))
-attach(Tensor, "H", property(lambda self: functions.conj(functions.transpose(self, -2, -1)), doc="The conjugate transpose of a matrix."))
+attach(
+    Tensor,
+    "H",
+    property(
+        lambda self: functions.conj(functions.transpose(self, -2, -1)),
+        doc="The conjugate transpose of a matrix: a copy if complex, else a view.",
+    ),
+)
 attach(Tensor, "real", property(lambda self: functions.real(self) if self.dtype.kind == "c" else self, doc="Real part (a view)."))
 attach(Tensor, "imag", property(lambda self: functions.imag(self), doc="Imaginary part (a view)."))
 attach(Tensor, "dim", lambda self: self.ndim)
@@ -241,11 +248,12 @@ attach(Tensor, "ravel", lambda self: functions.reshape(self, -1))
 @_method
 def contiguous(self: Tensor) -> Tensor:
     """This tensor if its memory is row-major, else a row-major copy."""
-    return (
-        self
-        if backend.is_immutable(self.array) or self.array.flags.c_contiguous
-        else functions.reshape(functions.clone(functions.reshape(self, -1)), self.shape)
-    )
+    return self if backend.is_immutable(self.array) or self.array.flags.c_contiguous else _row_major_copy(self)
+
+
+@functions.in_own_memory
+def _row_major_copy(x: Tensor) -> Tensor:
+    return functions.reshape(functions.clone(functions.reshape(x, -1)), x.shape)
 
 
 @_method

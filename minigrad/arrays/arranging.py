@@ -101,12 +101,14 @@ def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = Fa
     return ix.index_put(x, as_tensor(values).to(x.dtype), index=fn._plain_index(tuple(indices), x.array), accumulate=accumulate)  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def select_scatter(x: Any, src: Any, dim: int, index: int) -> Tensor:
     """x with `src` in the place of x[…, index, …]."""
     x = as_tensor(x)
     return _over(x, src, along(fn.axis_of(x.ndim, dim, "select_scatter"), int(index)), "select_scatter")
 
 
+@fn.in_own_memory
 def slice_scatter(x: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """x with `src` in the place of x[…, start:end:step, …]."""
     x = as_tensor(x)

@@ -72,6 +72,7 @@ def as_strided_copy(x: Any, size: Sequence[int], stride: Sequence[int], storage_
     return fn.getitem(x.reshape(-1), _places(x, size, stride, storage_offset, "as_strided_copy"))
 
 
+@fn.in_own_memory
 def as_strided_scatter(x: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """x with `src` where `as_strided_copy` reads. The places must be different ones."""
     x, src = as_tensor(x), as_tensor(src)

@@ -25,6 +25,7 @@ class MinMax(NamedTuple):
     max: Tensor
 
 
+@fn.in_own_memory
 def max(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Three forms, as in PyTorch: `max(x)` the largest element (equal ones share the derivative), `max(x, dim)` the pair (values,
     indices) along a dimension (the derivative goes to the one index), `max(x, y)` the larger of two, element by element.
@@ -32,6 +33,7 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, kee
     return _extreme(fn.amax, fn.argmax, fn.maximum, x, either(dim, axis), keepdim or keepdims)
 
 
+@fn.in_own_memory
 def min(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest element; forms as of `max`."""
     return _extreme(fn.amin, fn.argmin, fn.minimum, x, either(dim, axis), keepdim or keepdims)
@@ -93,6 +95,7 @@ def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True
     return sorting.argsort(x, axis=fn.axis_of(x.ndim, dim, "argsort"), descending=descending)  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesIndices:
     """(values, indices), sorted along a dimension. Equals always keep their order."""
     x = as_tensor(x)
@@ -100,6 +103,7 @@ def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -
     return ValuesIndices(read_along(x, indices, fn.axis_of(x.ndim, dim, "sort")), indices)
 
 
+@fn.in_own_memory
 def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
     """(values, indices) of the k largest (or smallest) along a dimension, in order; the first of equals first."""
     x = as_tensor(x)
@@ -112,6 +116,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     return ValuesIndices(read_along(x, indices, axis), indices)
 
 
+@fn.in_own_memory
 def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """(value, index) of the k-th smallest (counted from 1) along a dimension."""
     x = as_tensor(x)
@@ -123,6 +128,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndi
     return _chosen(x, indices[along(axis, slice(k - 1, k))] if x.ndim else indices, axis, keepdim)
 
 
+@fn.in_own_memory
 def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, the lower of two; NaN if there is one. `median(x)` of all (equals share the derivative), `median(x, dim)` as
     a pair.
@@ -130,6 +136,7 @@ def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return _median(as_tensor(x), dim, keepdim, "median")
 
 
+@fn.in_own_memory
 def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN (NaN if there are none); forms as of `median`."""
     return _median(as_tensor(x), dim, keepdim, "nanmedian")
@@ -159,6 +166,7 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
     return _chosen(x, read_along(argsort(x, axis), place, axis), axis, keepdim)
 
 
+@fn.in_own_memory
 def unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The different elements of x in ascending order (with `dim`: its different slices along that dimension, in the order of a
     dictionary); with `return_inverse` also where each is among them, with `return_counts` also how often each occurs. The derivative

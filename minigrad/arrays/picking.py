@@ -32,6 +32,7 @@ def index_select(x: Any, dim: int, index: Any) -> Tensor:
     return fn.getitem(x, along(axis, index.reshape(-1)))
 
 
+@fn.in_own_memory
 def gather(x: Any, dim: int, index: Any) -> Tensor:
     """y[i, j, …] = x[index[i, j, …], j, …] for dim 0, and so on: elements picked along one dimension. The index has as many dimensions as
     x and is in the others no larger. Raises IndexError for an index out of range, ShapeError and DTypeError for one that does not fit.
@@ -45,12 +46,14 @@ def gather(x: Any, dim: int, index: Any) -> Tensor:
     return read_along(x, index, axis) if x.ndim and index.ndim else read_along(x.reshape(-1), index.reshape(-1), 0).reshape(index.shape)
 
 
+@fn.in_own_memory
 def take(x: Any, index: Any) -> Tensor:
     """The elements of the flattened tensor at the indices (negative ones count from the end), in the index's shape."""
     x = as_tensor(x)
     return fn.getitem(x.reshape(-1), as_index(index, x.numel(), "take", negative=True).reshape(-1)).reshape(as_tensor(index).shape)  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
     """As `gather`, but x and the indices broadcast against each other; without `dim` elements of the flattened tensor."""
     x, indices = as_tensor(x), as_tensor(indices)
@@ -200,7 +203,10 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so on.
 
     reduce: "sum", "prod", "mean", "amax", "amin"; include_self: whether the element of x counts among what is reduced. Elements that no
-    index names stay. Equal largest ones share the derivative; that of products is right where factors are 0. Raises as `scatter` does.
+    index names stay. The derivative of products is right where factors are 0. Raises as `scatter` does.
+
+    Equal largest (smallest) ones share the derivative in equal parts. The element of x is one of them only if `include_self`; PyTorch
+    counts an equal element of x without it too, so that its parts of the derivative then add up to less than 1.
     """
     x, index, src = as_tensor(x), as_tensor(index), as_tensor(src)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
@@ -263,6 +269,7 @@ def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, incl
     return scatter_reduce(x, axis, everywhere, source.reshape(wanted), reduce, include_self=include_self)
 
 
+@fn.in_own_memory
 def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tensor:
     """x times all src of each place, in rounds: the first of each place, then the second, … No round has a place twice, so each is a
     reading, a product and a writing, which have derivatives.
@@ -282,9 +289,10 @@ def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tenso
         there = (wrap(backend.beside(targets[chosen], x.array)),)
         factor = factors[wrap(backend.beside(chosen, x.array))]
         product = written(product, product[there] * factor, there, False, "scatter_reduce")
-    return fn._in_own_memory(product.reshape(x.shape), x)
+    return product.reshape(x.shape)  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """x with the elements of `source` at the indices of the flattened tensor (negative ones count from the end), or added there."""
     x, source = as_tensor(x), as_tensor(source)

@@ -193,6 +193,7 @@ def tile(x: Any, *dims: Any) -> Tensor:
     return repeat(x, (1,) * (x.ndim - len(times)) + times)
 
 
+@fn.in_own_memory
 def repeat(x: Any, *sizes: Any) -> Tensor:
     """x repeated so often along each dimension; more sizes than dimensions make new leading ones. Raises ShapeError for fewer."""
     x = as_tensor(x)
@@ -202,9 +203,10 @@ def repeat(x: Any, *sizes: Any) -> Tensor:
     shape = (1,) * (len(times) - x.ndim) + x.shape
     apart = x.reshape([s for n in shape for s in (1, n)])
     spread = fn.broadcast_to(apart, [s for t, n in zip(times, shape, strict=True) for s in (t, n)])
-    return fn._in_own_memory(spread.reshape([t * n for t, n in zip(times, shape, strict=True)]), x)
+    return spread.reshape([t * n for t, n in zip(times, shape, strict=True)])  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element repeated so often in its place (of the flattened tensor without `dim`); `repeats` is a number or one number for
     each. With one tensor alone: its place k repeated x[k] times. output_size: the length that comes out, if it is known.
@@ -218,7 +220,7 @@ def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, ou
     n = x.shape[axis]
     if isinstance(repeats, int):
         wide = fn.broadcast_to(fn.unsqueeze(x, axis + 1), (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]))
-        return fn._in_own_memory(wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :])), x)
+        return wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :]))  # type: ignore[no-any-return]
     counts = as_tensor(repeats)
     if counts.ndim > 1 or counts.dtype.kind not in "iu" or counts.numel() not in (1, n):
         raise ShapeError(f"repeat_interleave: needs one integer for each of the {n} elements, got {counts.dtype} of shape {counts.shape}.")
@@ -227,6 +229,7 @@ def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, ou
     return fn.getitem(x, along(axis, searchsorted(ends, counting(total, ends), right=True)))
 
 
+@fn.in_own_memory
 def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved on by `shifts` along `dims`; what leaves at the end comes back at the start. Without `dims` the flattened
     tensor.
@@ -251,6 +254,7 @@ def _sole(value: Any) -> int:
 # ------------------------------------------------------------------------------------------------------------- turning, spreading
 
 
+@fn.in_own_memory
 def rot90(x: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by k quarter turns in the plane of two dimensions, from the first towards the second."""
     x = as_tensor(x)

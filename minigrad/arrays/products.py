@@ -28,6 +28,7 @@ _LETTERS = ascii_uppercase + ascii_lowercase
 """The letters of the axes 0 to 51."""
 
 
+@fn.in_own_memory_or_view
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """The sum of products that the equation describes: `einsum("bij,bjk->bik", a, b)`, or with a list of numbers (0 to 51) after each
     operand, and one for the output if it is wanted: `einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])`.
@@ -244,6 +245,7 @@ def addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     return _added(as_tensor(x), outer(a, b), beta, alpha)
 
 
+@fn.in_own_memory
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     """Σ over pairs of axes: the last `dims` of a with the first of b, or `dims = (axes of a, axes of b)`."""
     a, b = as_tensor(a), as_tensor(b)
@@ -270,6 +272,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     return fn.matmul(rows, columns).reshape([a.shape[i] for i in left] + [b.shape[i] for i in right])  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def kron(a: Any, b: Any) -> Tensor:
     """The Kronecker product: each element of a times the whole of b, as blocks."""
     a, b = as_tensor(a), as_tensor(b)
@@ -307,6 +310,7 @@ def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Tensor:
     return vector_norm(fn.unsqueeze(a, -2) - fn.unsqueeze(b, -3), p, -1)
 
 
+@fn.in_own_memory
 def multi_dot(tensors: Sequence[Any]) -> Tensor:
     """The product of several matrices (the first and the last may be vectors), in the order that needs the fewest multiplications."""
     parts = [as_tensor(x) for x in tensors]

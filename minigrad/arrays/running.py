@@ -24,28 +24,32 @@ def _scan(operation: Primitive, x: Tensor, dim: Any) -> Tensor:
     return operation(x, axis=axis)  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] + x[1], … along a dimension. Integers and booleans are summed as int64."""
     total = _scan(scans.cumsum, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
     return total if dtype is None else total.to(dtype)
 
 
+@fn.in_own_memory
 def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] · x[1], … along a dimension. Derivatives of every order are right where factors are 0."""
     product = _scan(scans.cumprod, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
     return product if dtype is None else product.to(dtype)
 
 
+@fn.in_own_memory
 def logcumsumexp(x: Any, dim: Any) -> Tensor:
     """ln(e^x[0] + … + e^x[k]) along a dimension, without overflow."""
     return _scan(scans.logcumsumexp, floating(x, "logcumsumexp"), dim)
 
 
+@fn.in_own_memory
 def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along a dimension, n times over (for booleans: whether they differ), of x joined to `prepend` before
     and `append` behind.
     """
-    given = x = as_tensor(x)
+    x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "diff")
     if x.ndim == 0:
         raise RuntimeError("diff: needs at least one dimension.")
@@ -54,7 +58,7 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     for _ in range(n):
         later, earlier = x[along(axis, slice(1, None))], x[along(axis, slice(None, -1))]
         x = later != earlier if x.dtype == backend.bool_ else later - earlier
-    return fn._in_own_memory(x, given)
+    return x  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- totals
@@ -71,6 +75,7 @@ def _axes(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
     return tuple(a for a in fn.axes_of(x, dim, function) if a < x.ndim)
 
 
+@fn.in_own_memory
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default) without overflow."""
     x = as_tensor(x)

@@ -26,6 +26,7 @@ from .running import cumsum
 # ------------------------------------------------------------------------------------------------------------- quantiles
 
 
+@fn.in_own_memory
 def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles of the elements along a dimension (of all by default): what stands at place q (n − 1) of the sorted ones. q is a
     number or a vector of numbers in [0, 1]; a vector makes a new first axis. NaN where there is one. Between two places the "linear"
@@ -36,6 +37,7 @@ def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, i
     return _quantile(x, q, dim, keepdim, interpolation, "quantile")
 
 
+@fn.in_own_memory
 def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The quantiles of the elements that are not NaN (NaN if there are none); arguments as of `quantile`."""
     return _quantile(x, q, dim, keepdim, interpolation, "nanquantile")
@@ -79,6 +81,7 @@ def _interpolated(below: Tensor, above: Tensor, share: Tensor) -> Tensor:
     return fn.where(fn.logical_or(share == 0, same), below, lerp(below, above, share))  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """(value, index) of the most frequent element along a dimension, the smallest of equally frequent ones; the index is that of its
     last occurrence.
@@ -105,6 +108,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 # ------------------------------------------------------------------------------------------------------------- covariance
 
 
+@fn.in_own_memory
 @in_float32
 def cov(x: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables, one a row, of which each column is an observation: Σ w (a − ā) conj(b − b̄) / (Σ w − correction).
@@ -188,6 +192,7 @@ class HistogramDD(NamedTuple):
     bin_edges: tuple[Tensor, ...]
 
 
+@fn.in_own_memory
 def histogram(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Histogram:
     """How many elements fall into each interval. bins: how many equally wide ones, from range[0] to range[1] (by default those of x), or
     a vector of their ends. Elements outside do not count, nor does NaN; the last interval has both its ends.
@@ -203,6 +208,7 @@ def histogram(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight
     return Histogram(counted.hist, counted.bin_edges[0])
 
 
+@fn.in_own_memory
 def histogramdd(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> HistogramDD:
     """`histogram` of points (…, D) in D dimensions, counted in boxes. bins: how many intervals, one number for all dimensions or one for
     each, or a vector of ends for each; range: the ends of all dimensions, one pair after the other.
@@ -332,6 +338,7 @@ def _sloped(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     return fn.cat([first, inside, last] if n > 2 else [first, last], axis)
 
 
+@fn.in_own_memory
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which elements occur among the test elements (or, if `invert`, do not). assume_unique changes nothing here. No derivative."""
     elements, wanted = as_tensor(elements).detach(), as_tensor(test_elements).detach().reshape(-1)
@@ -356,6 +363,7 @@ def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     return x * fn.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)  # type: ignore[no-any-return]
 
 
+@fn.in_own_memory
 def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
     """Indices drawn with probabilities proportional to the weights x of a vector, or of each row of a matrix (int64). No derivative.
 

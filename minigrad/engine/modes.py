@@ -24,13 +24,15 @@ class _State(threading.local):
     batches: tuple[Any, ...] = ()
     walk: Any = None
     needed: Any = None
+    inside: int = 0
     multithreading = True
     inference = False
 
 
 state = _State()
 """This thread's switches; `state.recording` is what no_grad turns off, `state.batches` holds the axes of the vmaps that are running,
-`state.walk` the nodes of the reverse pass under way (None: there is none), `state.needed` those of them on a path to what is wanted."""
+`state.walk` the nodes of the reverse pass under way (None: there is none), `state.needed` those of them on a path to what is wanted,
+`state.inside` how many passes wait for it to end."""
 _level_numbers = count(1)
 
 

@@ -10,6 +10,7 @@ backward pass) the same rules run on tensors: the pass is then *live*.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -18,7 +19,7 @@ from typing import Any
 from .. import backend, observe, primitive
 from ..backend import HostArray as ndarray
 from ..backend import float32, float64
-from ..errors import NotDifferentiableError, ShapeError
+from ..errors import AutogradError, NotDifferentiableError, ShapeError
 from ..nodes import Leaf, Node, OpNode, Pick, youngest_first
 from ..observe import observers
 from ..tensor import Tensor, memory_version, wrap
@@ -58,6 +59,8 @@ def differentiate(
         if root in needed:
             g = seed if live else seed.array
             cotangents[root] = cotangents[root] + g if root in cotangents else g
+    if state.walk is not None:
+        _enter_inner_pass()
     before, state.recording = state.recording, create_graph
     around = state.walk, state.needed
     state.walk, state.needed = order, needed
@@ -104,12 +107,38 @@ def differentiate(
     finally:
         state.recording = before
         state.walk, state.needed = around
+        if around[0] is not None:
+            _leave_inner_pass()
     return captured
 
 
 def _is_own(node: Node) -> bool:
     """Whether what the rule of a node gives is memory of its own."""
     return node.primitive.outputs == 1 if type(node) is OpNode else node.gives_fresh
+
+
+MOST_INNER_PASSES = 1000
+_FRAMES = 60
+"""How far Python's recursion limit is raised while a pass waits for an inner one: the frames of the pass, a hook and what it calls."""
+_changing_limit = threading.Lock()
+
+
+def _enter_inner_pass() -> None:
+    """Begin a pass that a hook or a Function of another pass has called. Raises AutogradError for too many inside one another."""
+    if state.inside == MOST_INNER_PASSES:
+        raise AutogradError(
+            f"backward: {MOST_INNER_PASSES} backward passes run inside one another. A hook or the backward of a Function calls backward, "
+            "whose own hooks or Functions call it again. End the chain, or do the inner passes one after the other, outside the hook."
+        )
+    with _changing_limit:
+        sys.setrecursionlimit(sys.getrecursionlimit() + _FRAMES)
+    state.inside += 1
+
+
+def _leave_inner_pass() -> None:
+    state.inside -= 1
+    with _changing_limit:
+        sys.setrecursionlimit(sys.getrecursionlimit() - _FRAMES)
 
 
 def _accumulate(cotangents: dict[Node, Any], owned: set[Node], parent: Node, c: Any) -> None:

@@ -271,11 +271,13 @@ class _Recurrent(Module):
 class RNN(_Recurrent):
     """h ← tanh(W x + b + U h + c), or relu for nonlinearity="relu"."""
 
-    def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", *args: Any, **kwargs: Any
+    ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f'RNN: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.')
         self.nonlinearity = nonlinearity
-        super().__init__(*args, **kwargs)
+        super().__init__(input_size, hidden_size, num_layers, *args, **kwargs)
 
     def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
         states, last = recurrent.rnn(F.linear(x, w, _sum(b, c)), *state, u, rectified=self.nonlinearity == "relu")

@@ -66,6 +66,11 @@ def _clamp(low: Any, high: Any) -> str | None:
     return text if high is None else f"smaller({text}, (T){number(high)})"
 
 
+def _select(test: str, level: Any) -> str | None:
+    question = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[test]
+    return f"{{0}} {question} (T){number(level)} ? {{1}} : {{2}}" if type(level) in (int, float) else None
+
+
 Expression = str | Callable[..., str | None]
 FUNCTIONS: dict[str, Expression] = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "reciprocal": "(T)1 / {0}",
@@ -79,6 +84,7 @@ FUNCTIONS: dict[str, Expression] = {
     "minimum": "smaller({0}, {1})", "clamp": _clamp, "abs": "fabs({0})", "sign": "(T)(({0} > 0) - ({0} < 0))",
     "sgn": "(T)(({0} > 0) - ({0} < 0))", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
     "round": lambda decimals: "rint({0})" if decimals == 0 else None, "clone": "{0}", "zeros_like": "(T)0", "ones_like": "(T)1",
+    "select": _select,
 }  # fmt: skip
 """Of floating numbers of one dtype, to that dtype, which is T. {0} and {1} are operands; functions get the operation's parameters."""
 QUESTIONS: dict[str, Expression] = {

@@ -22,6 +22,7 @@ from ..fft import fft, ifft, irfft, rfft
 from ..tensor import Tensor, as_tensor, wrap
 
 
+@fn.in_own_memory
 def stft(
     input: Any,
     n_fft: int,

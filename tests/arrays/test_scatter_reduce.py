@@ -75,3 +75,15 @@ def test_mistakes_of_its_neighbours():
             mg.polygamma(wrong, mg.ones(1))
     with pytest.raises(IndexError, match="cummax: dimension 2"):
         mg.cummax(mg.ones(2), 2)
+
+
+@pytest.mark.parametrize("kind", ["amax", "amin"])
+@pytest.mark.parametrize("own", [True, False])
+def test_ties_share_the_derivative_in_equal_parts(kind, own):
+    """Three equal elements of src; x has an equal one at index 0, which takes part only if it is included."""
+    x, s = mg.tensor([0.5, 2.0], requires_grad=True), mg.tensor([0.5, 0.5, 0.5], requires_grad=True)
+    y = mg.scatter_reduce(x, 0, mg.tensor([0, 0, 0]), s, kind, include_self=own)
+    by_x, by_s = mg.autograd.grad(y[0], (x, s))
+    share = 1 / 4 if own else 1 / 3
+    np.testing.assert_allclose(by_s.numpy(), [share] * 3, rtol=1e-6)
+    np.testing.assert_allclose(by_x.numpy(), [share if own else 0, 0], rtol=1e-6)

@@ -413,6 +413,15 @@ N.Identity()(x); N.Identity()(s); N.Flatten()(x); N.Flatten()(t); N.Dropout(0.0)
 N.Dropout(0.5).eval()(x); N.Dropout1d(0.5).eval()(h1); N.Dropout2d(0.5).eval()(g)
 N.Dropout3d(0.5).eval()(d); N.AlphaDropout(0.5).eval()(x); N.FeatureAlphaDropout(0.5).eval()(g)
 N.Sequential()(x); N.Sequential(N.Identity())(x); N.ReLU(True)(x)
+T.abs_(x); T.acos_(x); T.acosh_(x); T.arccos_(x); T.arccosh_(x); T.arcsin_(x); T.arcsinh_(x)
+T.arctan_(x); T.arctanh_(x); T.asin_(x); T.asinh_(x); T.atan_(x); T.atanh_(x); T.ceil_(x)
+T.clamp_(x, 0, 1); T.clamp_max_(x, 9); T.clamp_min_(x, 0); T.clip_(x, 0, 1); T.conj_physical_(x)
+T.cos_(x); T.cosh_(x); T.detach_(x); T.erf_(x); T.exp2_(x); T.exp_(x); T.expm1_(x); T.fill_(x, 2.0)
+T.fix_(x); T.floor_(x); T.index_put_(x, (k4[:3],), y[:3]); T.log10_(x); T.log1p_(x); T.log2_(x)
+T.log_(x); T.neg_(x); T.negative_(x); T.reciprocal_(x); T.relu_(x); T.round_(x); T.rsqrt_(x)
+T.sigmoid_(x); T.sin_(x); T.sinh_(x); T.sqrt_(x); T.square_(x); T.tan_(x); T.tanh_(x); T.trunc_(x)
+T.zero_(x); F.celu_(x); F.elu_(x); F.hardtanh_(x); F.leaky_relu_(x); F.relu_(x); F.rrelu_(x)
+F.selu_(x); F.threshold_(x, 0.0, 0.0)
 """
 """Calls that return the input itself."""
 
@@ -443,7 +452,8 @@ DIFFERENT = {
 
 NO_TENSORS = """
     allclose arange broadcast_shapes can_cast empty equal eye from_dlpack from_numpy full get_default_dtype
-    get_rng_state is_anomaly_enabled is_complex is_floating_point is_grad_enabled is_nonzero is_tensor linspace
+    get_rng_state is_anomaly_enabled is_complex is_floating_point is_inference
+    is_inference_mode_enabled is_grad_enabled is_nonzero is_tensor linspace
     logspace manual_seed normal numel ones promote_types rand randint randint_like randn random_state randperm
     result_type scalar_tensor set_default_dtype set_random_state set_rng_state tril_indices triu_indices vmap
     zeros fftfreq rfftfreq tensor empty_like
@@ -452,7 +462,7 @@ NO_TENSORS = """
 
 NO_TENSORS_OF_METHODS = """
     allclose array backward creator cuda data_ptr device dim draw_graph dtype element_size equal get_device grad
-    grad_fn is_complex is_contiguous is_cpu is_cuda is_floating_point is_leaf is_nonzero is_same_size is_signed
+    grad_fn is_complex is_contiguous is_cpu is_cuda is_floating_point is_inference is_leaf is_nonzero is_same_size is_signed
     item itemsize nbytes ndim ndimension nelement node numel output_nr register_hook
     register_post_accumulate_grad_hook requires_grad retain_grad retains_grad shape size stores_grad stride
     tangents tolist version window resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_

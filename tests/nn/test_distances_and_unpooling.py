@@ -139,7 +139,10 @@ CASES = {
 }  # fmt: skip
 
 
-ONCE = {"multi margin", "multi margin weights", "multi margin one", "pdist", "embedding by frequency", "heads, one example"}
+ONCE = {
+    "multi margin", "multi margin weights", "multi margin one", "multilabel margin", "multilabel margin one", "pdist",
+    "embedding by frequency", "heads, one example",
+}  # fmt: skip
 """PyTorch has no second derivative of these; nor (as a zero is one) of values at the nearest pixel."""
 
 

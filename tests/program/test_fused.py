@@ -163,13 +163,15 @@ AWKWARD = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1.5, -1.5, 2.5, 3.0, -3.7
            float("inf"), float("-inf"), float("nan")]  # fmt: skip
 EXACT = {
     "add", "sub", "mul", "div", "neg", "reciprocal", "square", "sqrt", "rsqrt", "relu", "maximum", "minimum", "clamp", "abs", "sign", "sgn",
-    "floor", "ceil", "trunc", "round", "clone", "zeros_like", "ones_like", "fmod", "cast", "overwrite", "where", *QUESTIONS, *LOGIC,
+    "floor", "ceil", "trunc", "round", "clone", "zeros_like", "ones_like", "fmod", "cast", "overwrite", "where", "select",
+    *QUESTIONS, *LOGIC,
 }  # fmt: skip
 """Operations that give the same bits; the others call the C library where NumPy has functions of its own."""
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "pow": [{"n": n} for n in (0, 1, 2, 3, 0.5, -1, -2, 4, 2.5, -0.5)],
     "clamp": [{"low": low, "high": high} for low, high in ((-1, 1.5), (None, 0.0), (0.25, None), (1, -1), (float("nan"), None))],
     "round": [{"decimals": 0}],
+    "select": [{"test": test, "level": level} for test in ("lt", "le", "gt", "ge") for level in (0.0, 1, float("inf"))],
 }
 CASES = [(name, dtype) for name in sorted(FUNCTIONS) for dtype in ("float32", "float64")]
 CASES += [(name, dtype) for name in sorted(QUESTIONS) for dtype in ("float32", "float64")] + [(name, "bool") for name in sorted(LOGIC)]
@@ -210,6 +212,8 @@ def operand_sets(name: str, dtype: str) -> list[list[Any]]:
     if count == 1:
         return [[x]]
     a, b = (v.reshape(-1) for v in np.meshgrid(x, x))
+    if name == "select":
+        return [[a, b, -b], [a, 0.0, b], [a, b, float("nan")]]
     numbers = [True] if dtype == "bool" else [3, 0.5, 0.1, float("-inf"), float("nan")]
     return [[a, b], *([x, n] for n in numbers), [numbers[-1], x], [0 if dtype != "bool" else False, x]]
 

@@ -44,7 +44,7 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]; derivative 0 at both corners."""
-    return placed(hardtanh(input, 0.0, 6.0), input, inplace, "relu6")
+    return placed(hardtanh(source(input, inplace), 0.0, 6.0), input, inplace, "relu6")
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -144,7 +144,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
-    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners."""
+    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners, 1/6 at NaN (PyTorch: 0, which hides it)."""
     x = source(input, inplace)
     return placed(_between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0), input, inplace, "hardsigmoid")
 

@@ -77,6 +77,7 @@ def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------- several heads at once
 
 
+@functions.in_own_memory
 def multi_head_attention_forward(
     query: Any,
     key: Any,

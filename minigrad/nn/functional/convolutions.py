@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ShapeError
-from ...functions import stack
+from ...functions import in_own_memory, stack
 from ...ops import windows
 from ...ops.index import unwindow
 from ...ops.shape import pad_axis
@@ -172,6 +172,7 @@ def _with_channel_bias(y: Tensor, bias: Any, channels: int, function: str) -> Te
 # ------------------------------------------------------------------------------------------------------ windows as columns
 
 
+@in_own_memory
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Each window of (N, C, H, W) as a column: (N, C · K · L, windows)."""
     x = as_tensor(input)
@@ -185,6 +186,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return stack([x[(..., *shift)] for shift in shifts], 2).reshape(x.shape[0], x.shape[1] * len(shifts), math.prod(counts))
 
 
+@in_own_memory
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The transpose of `unfold`: columns added up where their windows overlap, (N, C · K · L, windows) to (N, C, *output_size)."""
     x, size = as_tensor(input), each(output_size, 2, "fold", "output_size", 1)

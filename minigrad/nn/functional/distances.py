@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ShapeError
-from ...functions import arange, clamp
+from ...functions import arange, clamp, in_own_memory
 from ...primitive import in_float32
 from ...tensor import Tensor, as_tensor
 
@@ -34,6 +34,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     return (normalize(x1, 2.0, dim, eps) * normalize(x2, 2.0, dim, eps)).sum(dim)
 
 
+@in_own_memory
 @in_float32
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """‖x1 − x2 + ε‖ₚ along the last axis."""
@@ -41,6 +42,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     return distance if keepdim else distance.squeeze(-1)
 
 
+@in_own_memory
 @in_float32
 def pdist(input: Any, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of each two rows i < j of a matrix: (0, 1), (0, 2), … (n − 2, n − 1)."""

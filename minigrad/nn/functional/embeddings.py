@@ -17,6 +17,7 @@ from .common import check_integers, check_range
 from .distances import length
 
 
+@functions.in_own_memory
 def embedding(
     input: Any,
     weight: Any,
@@ -45,7 +46,7 @@ def embedding(
         row = embedding(index, w, padding_idx)
         return row.detach() + (row - row.detach()) / often
     if padding_idx is None:
-        return functions._in_own_memory(w[index], w)  # of a 0-d index: a row, which indexing gives as a view
+        return w[index]  # of a 0-d index: a row, which indexing gives as a view
     if not -w.shape[0] <= padding_idx < w.shape[0]:
         raise IndexError(f"embedding: padding_idx {padding_idx} is not a row of weight {w.shape}.")
     blank = (index == padding_idx % w.shape[0]).unsqueeze(-1)

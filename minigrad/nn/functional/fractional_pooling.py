@@ -21,6 +21,7 @@ from .common import each
 from .pooling import _check_images
 
 
+@functions.in_own_memory
 def fractional_max_pool2d(
     input: Any,
     kernel_size: Any,
@@ -42,6 +43,7 @@ def fractional_max_pool2d(
     return _pooled(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2)
 
 
+@functions.in_own_memory
 def fractional_max_pool3d(
     input: Any,
     kernel_size: Any,

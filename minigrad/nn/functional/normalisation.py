@@ -47,6 +47,7 @@ def _last_axes(x: Tensor, normalized_shape: Any, function: str) -> tuple[int, ..
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
+@functions.in_own_memory
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """(N, C, …) normalised over each of `num_groups` groups of channels; weight and bias have one number a channel."""
     x = as_tensor(input)

@@ -9,19 +9,20 @@ from typing import Any
 
 from ... import functions
 from ...errors import ShapeError
-from ...functions import _in_own_memory, cat
+from ...functions import cat, in_own_memory
 from ...ops.shape import pad_axis
 from ...tensor import Tensor, as_tensor
 from .common import read, span
 
 
+@in_own_memory
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Elements added at the ends of axes: `pad` is (before last axis, after last axis, before the axis before it, …); negative numbers cut
     off.
 
     mode: "constant" (of `value`, 0 by default), "reflect" (mirrored without repeating the edge), "replicate" (the edge), "circular".
     """
-    given = x = as_tensor(input)
+    x = as_tensor(input)
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ValueError(f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.')
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
@@ -40,7 +41,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
             x = _pad(kept, around, mode)
         elif before or after:
             x = read(x, axis, _mirrored(n, before, after, mode))
-    return _in_own_memory(x, given)
+    return x
 
 
 _pad = pad  # under a name that its own argument does not hide

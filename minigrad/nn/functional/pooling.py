@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import functions
 from ...errors import ShapeError
-from ...functions import _in_own_memory, arange, cat, where
+from ...functions import arange, cat, in_own_memory, where
 from ...ops import windows
 from ...ops.index import index_put
 from ...primitive import in_float32
@@ -83,11 +83,13 @@ def _places(x: Tensor, axes: int) -> Tensor:
     return arange(math.prod(size), device=x.device).reshape(size).broadcast_to(x.shape)
 
 
+@functions.in_own_memory
 def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Each element at the place of (N, C, L) or (C, L) that `max_pool1d(…, return_indices=True)` named, zeros elsewhere."""
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 1)
 
 
+@functions.in_own_memory
 def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Each element at the place that `max_pool2d(…, return_indices=True)` named, zeros elsewhere. output_size: of the image, where
     several would have given the windows.
@@ -95,6 +97,7 @@ def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None,
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
+@functions.in_own_memory
 def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
     """Each element at the place that `max_pool3d(…, return_indices=True)` named, zeros elsewhere."""
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
@@ -301,9 +304,10 @@ def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
     return (*own[:axis], index, *own[axis + 1 :])
 
 
+@in_own_memory
 def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, int], Tensor], function: str) -> Tensor:
     """What `part` (of a tensor, an axis and a size) makes of each of the even parts."""
-    given = x = as_tensor(x)
+    x = as_tensor(x)
     _check_images(x, axes, function)
     wanted = (output_size,) * axes if isinstance(output_size, int) or output_size is None else tuple(output_size)
     if len(wanted) != axes or any(m is not None and m < 0 for m in wanted):
@@ -320,7 +324,7 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
             x = part(x, axis, n // m)
             continue
         x = cat([part(span(x, axis, start, stop), axis, stop - start) for start, stop in _even_parts(n, m)], axis)
-    return _in_own_memory(x, given)
+    return x
 
 
 def _even_parts(n: int, m: int) -> list[tuple[int, int]]:

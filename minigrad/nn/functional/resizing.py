@@ -10,12 +10,13 @@ from typing import Any
 
 from ... import backend, functions
 from ...errors import DTypeError, ShapeError
-from ...functions import _in_own_memory, clamp
+from ...functions import clamp, in_own_memory
 from ...tensor import Tensor, as_tensor
 from .common import each, on_axis, read, table
 from .pooling import adaptive_mean
 
 
+@in_own_memory
 def interpolate(
     input: Any,
     size: Any = None,
@@ -31,7 +32,7 @@ def interpolate(
     place. align_corners (for the weighing modes): the first and last elements, and not the outer edges of the image, keep their places.
     The result is interpolated axis by axis.
     """
-    given = x = as_tensor(input)
+    x = as_tensor(input)
     axes = x.ndim - 2
     known = {
         "nearest": (1, 2, 3),
@@ -72,7 +73,7 @@ def interpolate(
             x = _weighed(x, axis, m, ratio, cubic=mode == "bicubic", align_corners=bool(align_corners))
     if whole:
         x = clamp(functions.floor(x + 0.5), backend.lowest(backend.uint8), backend.highest(backend.uint8)).to(backend.uint8)
-    return _in_own_memory(x, given)
+    return x
 
 
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:

@@ -23,6 +23,7 @@ from ...tensor import Tensor, as_tensor
 from .common import on_axis
 
 
+@functions.in_own_memory
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) -> Tensor:
     """The places (N, H, W, 2) that the maps theta (N, 2, 3) send the pixels of images of `size` (N, C, H, W) to; or (N, D, H, W, 3) by
     theta (N, 3, 4) for volumes (N, C, D, H, W). Raises ShapeError where they do not fit.

@@ -8,11 +8,12 @@ import math
 from typing import Any
 
 from ...errors import ShapeError
-from ...functions import _in_own_memory
+from ...functions import in_own_memory
 from ...tensor import Tensor, as_tensor
 from .common import check_axes
 
 
+@in_own_memory
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """(N, C r², H, W) to (N, C, H r, W r): channels become pixels."""
     x, r = as_tensor(input), _factor(upscale_factor, "pixel_shuffle")
@@ -21,9 +22,10 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     if c % r**2:
         raise ShapeError(f"pixel_shuffle: {c} channels cannot be divided into squares of {r} by {r}.")
     apart = x.reshape(math.prod(lead), c // r**2, r, r, h, w).permute(0, 1, 4, 2, 5, 3)
-    return _in_own_memory(apart.reshape(*lead, c // r**2, h * r, w * r), x)
+    return apart.reshape(*lead, c // r**2, h * r, w * r)
 
 
+@in_own_memory
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """(…, C, H r, W r) to (…, C r², H, W): pixels become channels."""
     x, r = as_tensor(input), _factor(downscale_factor, "pixel_unshuffle")
@@ -32,7 +34,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     if h % r or w % r:
         raise ShapeError(f"pixel_unshuffle: an image of {h} by {w} cannot be divided into squares of {r}.")
     cut = x.reshape(math.prod(lead), c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
-    return _in_own_memory(cut.reshape(*lead, c * r * r, h // r, w // r), x)
+    return cut.reshape(*lead, c * r * r, h // r, w // r)
 
 
 def _factor(factor: int, function: str) -> int:
@@ -42,10 +44,11 @@ def _factor(factor: int, function: str) -> int:
     return factor
 
 
+@in_own_memory
 def channel_shuffle(input: Any, groups: int) -> Tensor:
     """(N, C, …) with the channels of `groups` groups dealt out in turn."""
     x = as_tensor(input)
     if x.ndim < 3 or groups < 1 or x.shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of input {x.shape} cannot be divided into {groups} groups.")
     dealt = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1).transpose(1, 2)
-    return _in_own_memory(dealt.reshape(x.shape), x)
+    return dealt.reshape(x.shape)

@@ -1,0 +1,81 @@
+"""Questions about dtypes, `out=` of functions that join tensors, arguments in PyTorch's order, what is said of inference tensors."""
+
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.errors import AutogradError
+
+
+def test_questions_take_tensors_and_dtypes():
+    for dtype in (mg.float16, mg.float32, mg.float64):
+        x = mg.ones(2, dtype=dtype)
+        assert mg.is_floating_point(x) and mg.is_floating_point(dtype) and mg.is_floating_point(x.dtype)
+        assert not mg.is_complex(x) and not mg.is_complex(dtype) and not mg.is_complex(x.dtype)
+    for dtype in (mg.complex64, mg.complex128):
+        assert mg.is_complex(dtype) and mg.is_complex(mg.ones(1, dtype=dtype).dtype) and not mg.is_floating_point(dtype)
+    for dtype in (mg.int64, mg.uint8, mg.bool_):
+        assert not mg.is_complex(dtype) and not mg.is_floating_point(dtype)
+    assert mg.ones(1, dtype=mg.float16).dtype.itemsize == 2
+    for wrong in ("float32", 1.0, None):
+        with pytest.raises(TypeError, match="a Tensor or a dtype is needed"):
+            mg.is_floating_point(wrong)
+
+
+X, Y = mg.tensor([[1.0, 2.0], [3.0, 4.0]]), mg.tensor([[5.0, 6.0], [7.0, 8.0]])
+LOWER, I, J = mg.tensor([[2.0, 0.0], [1.0, 3.0]]), mg.tensor([5, 6]), mg.tensor([3, 4])
+JOINING = {
+    **{name: ([X, Y],) for name in "cat concat concatenate stack hstack vstack row_stack dstack column_stack".split()},
+    "bitwise_and": (I, J), "bitwise_or": (I, J), "bitwise_xor": (I, J), "bitwise_not": (I,), "complex": (X, Y), "polar": (X, Y),
+    "cholesky_inverse": (LOWER,), "cholesky_solve": (X, LOWER),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOINING)
+def test_out_takes_the_result(name):
+    function, inputs = getattr(mg, name), JOINING[name]
+    wanted = function(*inputs)
+    kept, empty = mg.zeros(wanted.shape, dtype=wanted.dtype), mg.empty(0, dtype=wanted.dtype)
+    memory = kept.detach()
+    assert function(*inputs, out=kept) is kept and memory.tolist() == wanted.tolist()
+    assert function(*inputs, out=empty) is empty and empty.tolist() == wanted.tolist()
+
+
+def test_out_is_refused_where_a_listed_tensor_requires_grad():
+    with pytest.raises(AutogradError, match="out= cannot be differentiated"):
+        mg.cat([X, X.clone().requires_grad_()], out=mg.empty(0))
+
+
+def test_rnn_takes_its_arguments_in_the_order_of_pytorch():
+    layer = nn.RNN(2, 3, 1, "relu", False, True)
+    assert layer.nonlinearity == "relu" and layer.batch_first and not hasattr(layer, "bias_ih_l0")
+    assert nn.RNN(2, 3, 2, nonlinearity="relu", bias=True).nonlinearity == "relu"
+    with pytest.raises(ValueError, match="nonlinearity must be"):
+        nn.RNN(2, 3, 1, True)
+
+
+def test_tensors_of_inference_mode_are_ordinary_ones():
+    """PyTorch refuses to keep them for a backward pass, and to modify them by what requires grad."""
+    w = mg.tensor([2.0], requires_grad=True)
+    with mg.inference_mode():
+        x, z = w * 3, mg.ones(1)
+    assert not x.is_inference() and not x.requires_grad
+    assert mg.autograd.grad((x * w).sum(), [w])[0].tolist() == [6]
+    z.mul_(w)
+    assert mg.autograd.grad(z.sum(), [w])[0].tolist() == [1]
+
+
+@pytest.mark.parametrize("name", ["as_strided", "storage_offset"])
+def test_the_layout_of_memory_is_not_offered_and_says_so(name):
+    with pytest.raises(AttributeError, match=r"as_strided_copy|data_ptr"):
+        getattr(X, name)
+
+
+def test_nan_where_the_docstrings_say_what_happens():
+    nan = float("nan")
+    for function in (mg.amax, mg.amin):
+        x = mg.tensor([1.0, nan, nan], requires_grad=True)
+        assert mg.autograd.grad(function(x), [x])[0].tolist() == [0, 0.5, 0.5]
+    x = mg.tensor([nan], requires_grad=True)
+    assert mg.autograd.grad(nn.functional.hardsigmoid(x).sum(), [x])[0].item() == pytest.approx(1 / 6)
+    assert (mg.ones(2, dtype=mg.float16) * 1j).dtype == mg.complex64  # NumPy has no complex numbers of half precision
