@@ -352,7 +352,7 @@ sigmoid = _unary(ew.sigmoid, "1 / (1 + e to the -x), without overflow.")
 softplus = _unary(ew.softplus, "ln(1 + e to the x), without overflow.")
 relu = _unary(ew.relu, "max(x, 0); derivative 0 at 0.")
 _conj, _real = _unary(ew.conj, "Complex conjugate."), _unary(ew.real, "Real part.")
-imag = _unary(ew.imag, "Imaginary part (a view).")
+_imag = _unary(ew.imag, "Imaginary part.")
 angle = _unary(ew.angle, "Argument in radians.")
 isnan = _unary(ew.isnan, "Whether x is NaN; no derivative.")
 isinf = _unary(ew.isinf, "Whether x is infinite; no derivative.")
@@ -488,8 +488,10 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise ValueError("clamp: give min, max or both.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
+        bounds = [as_tensor(b).array if isinstance(b, Tensor) else b for b in (min, max) if b is not None]
+        dtype = backend.result_type([x.array, *bounds])
         x = x if min is None else _limited(x, min, ge, lt)
-        return x if max is None else _limited(x, max, le, gt)
+        return (x if max is None else _limited(x, max, le, gt)).to(dtype)  # type: ignore[no-any-return]
     if x.dtype.kind in "biu":
         x = x.to(backend.result_type([x.array, *(bound for bound in (min, max) if bound is not None)]))
     return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
@@ -512,6 +514,15 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 def complex(real: Any, imag: Any) -> Tensor:
     """real + i·imag."""
     return ew.make_complex(as_tensor(real), as_tensor(imag))  # type: ignore[no-any-return]
+
+
+def imag(x: Any) -> Tensor:
+    """Imaginary part (a view). Raises DTypeError for a real tensor, whose imaginary part has no
+    memory to view."""
+    x = as_tensor(x)
+    if x.dtype.kind != "c":
+        raise DTypeError(f"imag: needs a complex tensor, got {x.dtype}. For zeros, call zeros_like(x).")
+    return _imag(x)
 
 
 def view_as_real(x: Any) -> Tensor:
@@ -806,6 +817,8 @@ def sum_to(x: Any, *shape: Any) -> Tensor:
 def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:
     """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or `flip(x, dims=(0, 1))`."""
     x = as_tensor(x)
+    if dims is None and not axes:
+        raise TypeError("flip: name the dimensions to turn around, as in flip(x, 0) or flip(x, (0, 1)).")
     named = _sizes(axes if dims is None else (dims,))
     turned = axes_of(x, named, "flip") if named else ()
     return sh.flip(x, axes=turned if x.ndim else ())  # type: ignore[no-any-return]
@@ -814,7 +827,9 @@ def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:
 def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors joined along an existing axis; their other sizes must agree. A tensor of shape (0,) adds nothing and fits everywhere."""
     parts = _listed(tensors, dim, "cat")
+    dtype = backend.result_type([p.array for p in parts])  # tensors of shape (0,) decide too
     parts = [p for p in parts if p.shape != (0,)] or parts[:1]
+    parts[0] = parts[0].to(dtype)
     place = axis_of(parts[0].ndim, dim if axis is None else axis, "cat")
     for i, part in enumerate(parts):
         if part.ndim == 0:

@@ -167,14 +167,15 @@ def _attribute(function: Callable[[Tensor], Any]) -> property:
 
 attach(Tensor, "T", property(lambda self: functions.transpose(self), doc="The axes reversed (a view)."))
 attach(Tensor, "mT", property(lambda self: functions.transpose(self, -2, -1), doc="The last two axes exchanged (a view)."))
-attach(
-    Tensor,
-    "H",
-    property(
-        lambda self: functions.conj(functions.transpose(self, -2, -1)),
-        doc="The conjugate transpose of a matrix: a copy if complex, else a view.",
-    ),
-)
+
+
+def _conjugate_transpose(x: Tensor) -> Tensor:
+    if x.ndim not in (0, 2):
+        raise ShapeError(f"H: needs a matrix, got shape {x.shape}. For the last two axes, use mH.")
+    return functions.conj(functions.transpose(x, -2, -1) if x.ndim else x)
+
+
+attach(Tensor, "H", property(_conjugate_transpose, doc="The conjugate transpose of a matrix: a copy if complex, else a view."))
 attach(Tensor, "real", property(lambda self: functions.real(self) if self.dtype.kind == "c" else self, doc="Real part (a view)."))
 attach(Tensor, "imag", property(lambda self: functions.imag(self), doc="Imaginary part (a view)."))
 attach(Tensor, "dim", lambda self: self.ndim)

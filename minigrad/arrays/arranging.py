@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..ops import diagonals, sliding
 from ..ops import elementwise as ew
 from ..ops import index as ix
@@ -56,7 +56,12 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
 
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in a flattened tensor of the given shape as one index for each dimension."""
-    rest, sizes = as_tensor(indices).to(backend.int64), (shape,) if isinstance(shape, int) else tuple(shape)
+    given, sizes = as_tensor(indices), (shape,) if isinstance(shape, int) else tuple(shape)
+    if given.dtype.kind not in "iu":
+        raise DTypeError(f"unravel_index: indices must be integers, got {given.dtype}.")
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"unravel_index: sizes cannot be negative, got {sizes}.")
+    rest = given.to(backend.int64)
     places = []
     for n in reversed(sizes):
         places.append(rest % n)

@@ -272,12 +272,19 @@ def rot90(x: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 def fliplr(x: Any) -> Tensor:
     """The columns in reverse order."""
-    return fn.flip(x, 1)
+    return fn.flip(_with_dimensions(x, 2, "fliplr"), 1)
 
 
 def flipud(x: Any) -> Tensor:
     """The rows in reverse order."""
-    return fn.flip(x, 0)
+    return fn.flip(_with_dimensions(x, 1, "flipud"), 0)
+
+
+def _with_dimensions(x: Any, least: int, function: str) -> Tensor:
+    x = as_tensor(x)
+    if x.ndim < least:
+        raise ShapeError(f"{function}: needs a tensor of at least {least} dimensions, got shape {x.shape}.")
+    return x  # type: ignore[no-any-return]
 
 
 def unflatten(x: Any, dim: int, sizes: Sequence[int]) -> Tensor:
@@ -294,6 +301,8 @@ def unflatten(x: Any, dim: int, sizes: Sequence[int]) -> Tensor:
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape to which all broadcast. Raises ShapeError if there is none."""
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    if any(n < 0 for s in given for n in s):
+        raise ShapeError(f"broadcast_shapes: sizes cannot be negative, got {given}.")
     full = [1] * max((len(s) for s in given), default=0)
     for shape in given:
         for i, n in enumerate(reversed(shape), 1):

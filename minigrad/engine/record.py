@@ -47,6 +47,25 @@ def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any
         if not isinstance(error, ShapeError):
             _check_shapes(prim, args)
         raise error
+    except OverflowError:  # NumPy refuses Python integers that the dtype cannot hold
+        wrapped = _wrapped(args)
+        if wrapped is None:
+            raise
+        return apply(prim, wrapped, params)
+
+
+def _wrapped(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments with Python integers reduced modulo 2ⁿ to the range of the tensors' integer
+    dtype, as in PyTorch; None if none is out of range."""
+    arrays = [a.array if isinstance(a, Tensor) else a for a in args if hasattr(a, "dtype")]
+    dtype = result_type(arrays) if arrays else None
+    if dtype is None or dtype.kind not in "iu":
+        return None
+    bits = 8 * dtype.itemsize
+    least = -(1 << bits - 1) if dtype.kind == "i" else 0
+    wrapped = tuple((a - least) % (1 << bits) + least if type(a) is int else a for a in args)
+    changed = any(type(a) is int and a != b for a, b in zip(args, wrapped, strict=True))
+    return wrapped if changed else None
 
 
 def _check_shapes(prim: Primitive, args: tuple[Any, ...]) -> None:

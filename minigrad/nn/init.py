@@ -78,12 +78,18 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     "leaky_relu".
     """
     if nonlinearity == "leaky_relu":
+        if isinstance(param, bool) or not isinstance(param, int | float | None):
+            raise ValueError(f"calculate_gain: the slope must be a number, got {param!r}.")
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     gains = {
         "linear": 1.0,
         "identity": 1.0,
         "conv1d": 1.0,
         "conv2d": 1.0,
+        "conv3d": 1.0,
+        "conv_transpose1d": 1.0,
+        "conv_transpose2d": 1.0,
+        "conv_transpose3d": 1.0,
         "sigmoid": 1.0,
         "tanh": 5 / 3,
         "relu": math.sqrt(2),

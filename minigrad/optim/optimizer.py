@@ -16,6 +16,7 @@ from typing import Any
 from ..backend import Array, HostArray, beside, is_immutable, owned_array, quiet, zeros
 from ..engine.modes import enable_grad
 from ..nodes import Leaf
+from ..ops.elementwise import _view_as_real
 from ..tensor import Tensor, memory_version
 
 Group = dict[str, Any]
@@ -31,6 +32,10 @@ class Optimizer:
 
     scheduled: tuple[str, ...] = ()
     """Settings that `numbers` hands on: a schedule may change them, and a compiled step (`mg.compile`) reads them anew in each run."""
+
+    linear = False
+    """Whether `rule` is linear in gradient and state, so that complex numbers need no separation
+    into parts. Squares and signs are those of each part, as in PyTorch."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
@@ -121,12 +126,21 @@ class Optimizer:
             type(param.array), "__minigrad_update__"
         ):  # recorded: the state's arrays are values of the program too
             with param.array.__minigrad_update__(self, param, group) as settings:
-                self.rule(param.array, grad, state, settings)
+                self.rule(self._parts(param.array), self._parts(grad), state, settings)
         else:
-            self.rule(param.array, owned_array(grad) if is_immutable(grad) else grad, state, {**group, **self.numbers(state, group)})
+            grad = owned_array(grad) if is_immutable(grad) else grad
+            settings = {**group, **self.numbers(state, group)}
+            self.rule(self._parts(param.array), self._parts(grad), state, settings)
         version.count += 1
         if isinstance(param.node, Leaf):
             param.node.array = param.array
+
+    def _parts(self, array: Array) -> Array:
+        if self.linear or array.dtype.kind != "c":
+            return array
+        if not isinstance(array, HostArray) and hasattr(type(array), "__minigrad_update__"):
+            raise NotImplementedError(f"{type(self).__name__}: the step of a complex parameter is not recorded")
+        return _view_as_real(None, array)
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The Python numbers of the coming step that differ from step to step; `rule` finds them among the settings. Counting is done here.
@@ -137,7 +151,10 @@ class Optimizer:
         return {}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        """Change `array` in place, given its gradient, the parameter's state and its settings. `grad` must not be changed."""
+        """Change `array` in place, given its gradient, the parameter's state and its settings.
+        `grad` must not be changed. A complex parameter comes as its real and imaginary parts, on a
+        new last axis; its state has that shape too
+        (unless the rule is `linear`)."""
         raise NotImplementedError(f"{type(self).__name__} does not define rule().")
 
     def state_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import Array, owned_array
+from ..backend import Array
 from ..ops.elementwise import maximum
 from .optimizer import Group, Optimizer, buffer, checked
 
@@ -35,6 +35,8 @@ class SGD(Optimizer):
     momentum μ, dampening τ, weight_decay λ; nesterov looks ahead: θ ← θ − η (g + μ v). The first v is g itself.
     Source: Sutskever et al. 2013, in PyTorch's form (η outside of v).
     """
+
+    linear = True
 
     def __init__(
         self,
@@ -73,7 +75,8 @@ class SGD(Optimizer):
         if momentum:
             velocity = state.get("momentum_buffer")
             if velocity is None:
-                velocity = state["momentum_buffer"] = owned_array(grad.copy())
+                velocity = buffer(state, "momentum_buffer", array)  # not a copy of grad, which may
+                velocity += grad  # be a NumPy scalar without memory
             else:
                 velocity *= momentum
                 velocity += (1 - group["dampening"]) * grad

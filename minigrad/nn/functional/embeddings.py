@@ -35,6 +35,8 @@ def embedding(
     index, w = as_tensor(input), as_tensor(weight)
     if index.dtype.kind not in "iu":
         raise DTypeError(f"embedding: indices must be integers, got {index.dtype}.")
+    if w.ndim != 2:
+        raise ShapeError(f"embedding: weight must have two dimensions, got shape {w.shape}.")
     check_range(index, w.shape[0], "embedding", "index")
     if max_norm is not None:
         rows = w.detach()
