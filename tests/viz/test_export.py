@@ -282,6 +282,7 @@ def test_control_c_in_a_process_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.whole
 def test_no_window_system_is_touched(tmp_path):
     """A user's backend and figures are left alone: no pyplot, whatever the backend."""
     program = (

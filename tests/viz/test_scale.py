@@ -105,6 +105,7 @@ def test_no_text_of_a_large_trace_becomes_markup():
     assert "<script" not in page and "<img" not in page and "&lt;img" in page
 
 
+@pytest.mark.whole
 def test_a_large_page_holds_its_trace_compressed_and_nothing_is_lost(long_chain):
     trace, large = all_samples()["seed"], long_chain
     kind = lambda page: re.search(r'<script type="([^"]+)" id="trace">([^<]*)</script>', page).groups()

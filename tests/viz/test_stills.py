@@ -233,6 +233,7 @@ def test_a_box_has_the_value_of_its_last_node_and_every_step_still_folds(tower):
             assert ((last, "v") in inside) == ((node["id"], "v") in outside)
 
 
+@pytest.mark.whole
 def test_a_large_graph_without_modules_is_drawn_in_stretches(tmp_path):
     trace = trace_function(lambda x: long(x, 700), 0.3, mode="reverse", source="")
     assert len(trace["nodes"]) == 701
