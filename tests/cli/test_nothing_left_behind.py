@@ -263,7 +263,7 @@ def _work_is_whole(name: str, folder: Path) -> None:
         assert not (folder / "results" / "work").exists()
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.whole if name == "animate" else ()) for name in ARGUMENTS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "grade" else pytest.mark.whole) for name in ARGUMENTS])
 def test_a_command_that_is_terminated_leaves_nothing(name, begin, tmp_path):
     _prepare(name, tmp_path)
     command = begin(name)
@@ -317,7 +317,7 @@ sys.exit(processes.command(work, own=True))
 """
 
 
-@pytest.mark.parametrize("caught", ["ZeroDivisionError", "BaseException"])
+@pytest.mark.parametrize("caught", [pytest.param("ZeroDivisionError", marks=pytest.mark.whole), "BaseException"])
 def test_an_orphan_that_ignores_the_signal_and_work_that_swallows_it_are_ended(caught, tmp_path):
     command = Command(tmp_path, program=ORPHAN.replace("{caught}", caught))
     try:

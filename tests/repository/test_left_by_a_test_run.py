@@ -94,7 +94,9 @@ def _leaves_nothing(folder: Path) -> None:
 WORKERS = [
     pytest.param(("-p", "no:xdist"), id="without xdist"),
     pytest.param(
-        ("-n2",), id="with xdist", marks=pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")
+        ("-n2",),
+        id="with xdist",
+        marks=[pytest.mark.whole, pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")],
     ),
 ]
 
@@ -113,9 +115,7 @@ def test_a_run_that_is_interrupted_tears_fixtures_down_and_leaves_nothing(suite,
     _leaves_nothing(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "options", [WORKERS[0], pytest.param(*WORKERS[1].values, id="with xdist", marks=[pytest.mark.whole, *WORKERS[1].marks])]
-)
+@pytest.mark.parametrize("options", WORKERS)
 def test_what_the_tests_leave_is_ended_and_fails_the_run(suite, tmp_path, options):
     process = suite(LEAVE, *options)
     told = process.communicate(timeout=120)[0]
@@ -126,6 +126,7 @@ def test_what_the_tests_leave_is_ended_and_fails_the_run(suite, tmp_path, option
     _leaves_nothing(tmp_path)
 
 
+@pytest.mark.whole
 def test_a_green_run_leaves_nothing(suite, tmp_path):
     process = suite(PASS, "-p", "no:xdist")
     told = process.communicate(timeout=120)[0]

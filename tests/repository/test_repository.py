@@ -1,6 +1,7 @@
 """The rules of the house that no single file can keep by itself."""
 
 import ast
+import functools
 import json
 import re
 import subprocess
@@ -69,13 +70,18 @@ def unit(module: str) -> str:
     return ".".join(module.split(".")[:2]) if deepest in ("", "minigrad") and "." in module else deepest or module
 
 
-def imports(source: str, package: str) -> Iterator[tuple[str, int]]:
+@functools.cache
+def imports(source: str, package: str) -> tuple[tuple[str, int], ...]:
     """Each module that the source imports, at the top or in a function, with its line; not what only type checkers read."""
+    return tuple(_imports(source, package))
+
+
+def _imports(source: str, package: str) -> Iterator[tuple[str, int]]:
     tree = ast.parse(source)
     skipped = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.If) and any(_name(part) == "TYPE_CHECKING" for part in ast.walk(node.test))
         for statement in node.body
         for inner in ast.walk(statement)
     }
@@ -91,20 +97,25 @@ def imports(source: str, package: str) -> Iterator[tuple[str, int]]:
             yield module, node.lineno
             # `from minigrad import engine` imports the package's module, not just the package.
             yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names if f"{module}.{alias.name}" in RANK)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and isinstance(node.args[0], ast.Constant):
+        elif isinstance(node, ast.Call) and _name(node.func) == "import_module" and isinstance(node.args[0], ast.Constant):
             yield str(node.args[0].value), node.lineno
+
+
+def _name(node: ast.AST) -> str:
+    """The last part of a dotted name."""
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def climbs(source: str, module: str, package: str) -> list[str]:
     """The imports of a module's source that reach for a layer beside or above its own."""
-    own = unit(module)
+    own, imported, lines = unit(module), imports(source, package), source.splitlines()
     found = []
-    for name, line in imports(source, package):
+    for name, line in imported:
         if name.split(".")[0] not in ("minigrad", "viz", "lessons"):
             continue
         other = unit(name)
-        bare_package = name == "minigrad" and any(inner.startswith("minigrad.") and n == line for inner, n in imports(source, package))
-        by_name = "import_module" in source.splitlines()[line - 1]
+        bare_package = name == "minigrad" and any(inner.startswith("minigrad.") and n == line for inner, n in imported)
+        by_name = "import_module" in lines[line - 1]
         if other == own or bare_package or (own == "minigrad.cli" and by_name):  # the outermost door calls the other rooms by name
             continue
         if RANK.get(other, -1) >= RANK.get(own, len(LAYERS)):

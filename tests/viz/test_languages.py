@@ -62,7 +62,10 @@ def svg_texts(svg):
 
 
 def frame_texts(trace, at, **options):
-    scene = Scene(trace, **options)
+    return scene_texts(Scene(trace, **options), at)
+
+
+def scene_texts(scene, at):
     figure = scene.figure(72)
     scene.draw(figure, at)
     return [t.get_text() for axes in figure.axes for t in axes.texts]
@@ -95,13 +98,14 @@ def test_blanks_are_filled_and_unknown_names_stay():
 # ---- stills
 
 
-@pytest.mark.parametrize("name", ["both", "growing", "net"])
+@pytest.mark.parametrize("name", ["both", pytest.param("growing", marks=pytest.mark.whole), "net"])
 def test_a_chinese_still_has_no_english_word(request, name):
     trace = request.getfixturevalue(name)
     english = {text for text in texts()["en"].values() if re.fullmatch(r"[A-Za-z ,]{3,}", text)}
-    t = words("zh")
-    for at in (0, 1, len(trace["steps"]) // 2, len(trace["steps"])):
-        for found in (svg_texts(to_svg(trace, at, lang="zh")), frame_texts(trace, at, lang="zh")):
+    t, numbers = words("zh"), (0, 1, len(trace["steps"]) // 2, len(trace["steps"]))
+    scene = Scene(trace, lang="zh", steps=numbers)
+    for at in numbers:
+        for found in (svg_texts(to_svg(trace, at, lang="zh")), scene_texts(scene, at)):
             assert not english & set(found)
             assert not [text for text in found if re.search(r"\b(is|the|step|Step|seed|mode|operations?)\b", text)]
             if at:
@@ -141,12 +145,16 @@ def test_of_many_seeds_the_first_that_are_not_zero_are_named():
     assert line.removeprefix("f") in " ".join(svg_texts(to_svg(trace)))
 
 
-def test_of_several_passes_each_is_named_at_its_steps():
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["where passes change", "every step"])
+def test_of_several_passes_each_is_named_at_its_steps(every):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
     for lang, phrase in (("en", "Reverse mode, pass 2 of 2, seeded with 1 at v2"), ("zh", "反向模式，第 2 次，共 2 次，在 v2 处取种子 1")):
-        for at, step in enumerate(trace["steps"], 1):
-            for found in (svg_texts(to_svg(trace, at, lang=lang)), frame_texts(trace, at, lang=lang)):
-                assert (phrase in found) is (step.get("pass") == 3)
+        passes = [None, *(step.get("pass") for step in trace["steps"]), None]
+        numbers = [at for at in range(1, len(passes) - 1) if every or not passes[at - 1] == passes[at] == passes[at + 1]]
+        scene = Scene(trace, lang=lang, steps=numbers)
+        for at in numbers:
+            for found in (svg_texts(to_svg(trace, at, lang=lang)), scene_texts(scene, at)):
+                assert (phrase in found) is (passes[at] == 3)
     assert "雅可比" in jacobian_trace(lambda a: a * a, 2.0, lang="zh")["title"]
 
 

@@ -124,6 +124,7 @@ def test_a_hub_takes_work_in_proportion_to_the_graph():
     assert 3 * small < large < 5.5 * small
 
 
+@pytest.mark.whole
 def test_two_thousand_nodes_with_a_hub_run_forwards():
     found = pure.solve(*hub(2000))
     assert len(found["nodes"]) == 2000 and all(a[0] < b[0] for e in found["edges"].values() for a, b in itertools.pairwise(e["points"]))

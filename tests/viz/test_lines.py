@@ -165,6 +165,7 @@ def test_stills_of_long_graphs_are_no_wider_than_a_page():
     assert with_lines(with_lines(sample))["layout"] == shown
 
 
+@pytest.mark.whole
 def test_a_film_of_a_long_graph_follows_down_the_lines(tmp_path):
     pytest.importorskip("matplotlib")
     sample = chain(100)

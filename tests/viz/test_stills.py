@@ -65,7 +65,7 @@ def test_generations_have_their_colour_dash_and_name(growing):
     assert f".mg-frame .c2{{fill:{light['b2-tint']};stroke:{light['b2']}}}" in svg
     assert svg.count('class="card c1"') > 1 and svg.count('class="card c2"') > 1
     assert 'class="b1" stroke-width="1.5" stroke-dasharray="7 3"' in svg and 'class="b2" stroke-width="1.5" stroke-dasharray="2 3"' in svg
-    _, shapes, texts = drawn(Scene(growing), end)
+    _, shapes, texts = drawn(Scene(growing, steps=[end]), end)
     assert "first backward" in texts and "second backward" in texts
     from matplotlib.colors import to_hex
 
@@ -81,7 +81,7 @@ def test_the_legend_tells_the_function_its_derivatives_and_what_dangles(growing)
         *("keeps values for the reverse pass", "let go"),
     ]
     svg = to_svg(growing)
-    _, _, texts = drawn(Scene(growing), 1)
+    _, _, texts = drawn(Scene(growing, steps=[1]), 1)
     for look in legend_of(growing):
         assert f">{look.words}</text>" in svg and look.words in texts
     inside = {**growing, "nodes": [n | ({"stage": "jvp"} if n["stage"] == "second backward" else {}) for n in growing["nodes"]]}
@@ -142,22 +142,22 @@ def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
     assert Scene(small, aspect=16 / 9).enlarged == 1.0 and Scene(wide).enlarged == 1.0
 
 
-def test_a_gif_has_the_pages_colours(tmp_path, growing):
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.whole)])
+def test_a_gif_has_the_pages_colours(tmp_path, growing, dark):
     Image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
     from viz.export.film import colours
 
-    for dark in (False, True):
-        scene = Scene(growing, dark=dark)
-        table = colours(scene)
-        assert len(table) <= 256 and len(set(table)) == len(table)
-        path = viz.save(growing, tmp_path / "a.gif", steps=(3, 4), size="16:9", dark=dark, progress=False)
-        with Image.open(path) as film:
-            film.seek(1)
-            frame = film.convert("RGB")
-        seen = {colour for count, colour in frame.getcolors(1 << 20) if count > 60}
-        rgb = lambda name, pot=scene.colour: tuple(int(pot[name][i : i + 2], 16) for i in (1, 3, 5))
-        assert frame.getpixel((1, 1)) == rgb("surface")
-        assert {rgb("v"), rgb("ink")} <= seen, "exact, not the nearest of a few"
+    scene = Scene(growing, dark=dark)
+    table = colours(scene)
+    assert len(table) <= 256 and len(set(table)) == len(table)
+    path = viz.save(growing, tmp_path / "a.gif", steps=(3, 4), size="16:9", dark=dark, progress=False)
+    with Image.open(path) as film:
+        film.seek(1)
+        frame = film.convert("RGB")
+    seen = {colour for count, colour in frame.getcolors(1 << 20) if count > 60}
+    rgb = lambda name, pot=scene.colour: tuple(int(pot[name][i : i + 2], 16) for i in (1, 3, 5))
+    assert frame.getpixel((1, 1)) == rgb("surface")
+    assert {rgb("v"), rgb("ink")} <= seen, "exact, not the nearest of a few"
 
 
 def test_a_graph_without_derivatives_has_no_legend():
@@ -171,7 +171,7 @@ def test_dangling_nodes_are_hatched_and_struck_through(growing):
     svg = to_svg(growing, len(growing["steps"]))
     struck = re.findall(r'text-decoration="line-through"', svg)
     assert len(struck) == len(names)
-    figure, _, _ = drawn(Scene(growing), len(growing["steps"]))
+    figure, _, _ = drawn(Scene(growing, steps=[0]), len(growing["steps"]))
     from matplotlib.collections import LineCollection
 
     assert sum(isinstance(c, LineCollection) for axes in figure.axes for c in axes.collections) == len(names)
@@ -211,7 +211,7 @@ def test_modules_are_boxes_as_the_viewer_opens(tower):
     svg = to_svg(tower)
     assert "▸" in svg and svg.count('class="pile"') == 2 * sum(label.startswith("▸") for label in labels)
     assert "▸" not in to_svg(tower, groups="open")
-    assert "▸" in "".join(drawn(Scene(shown), len(tower["steps"]))[2])
+    assert "▸" in "".join(drawn(Scene(shown, steps=[0]), len(tower["steps"]))[2])
     with pytest.raises(ValueError, match="auto, open, closed"):
         to_svg(tower, groups="shut")
 
@@ -233,6 +233,7 @@ def test_a_box_has_the_value_of_its_last_node_and_every_step_still_folds(tower):
             assert ((last, "v") in inside) == ((node["id"], "v") in outside)
 
 
+@pytest.mark.whole
 def test_a_large_graph_without_modules_is_drawn_in_stretches(tmp_path):
     trace = trace_function(lambda x: long(x, 700), 0.3, mode="reverse", source="")
     assert len(trace["nodes"]) == 701
@@ -286,9 +287,9 @@ def test_a_large_jacobian_is_not_written_out():
 def test_arrays_in_a_frame_have_all_elements_or_a_heat_map():
     small = trace_function(lambda x: (x.T - x.exp()).sum(), np.arange(9.0).reshape(3, 3) / 9)
     large = trace_function(lambda x: (x - x.exp()).sum(), np.arange(36.0).reshape(6, 6) / 36)
-    _, _, texts = drawn(Scene(small), 1)
+    _, _, texts = drawn(Scene(small, steps=[1]), 1)
     assert sum("0.1111" in text for text in texts if "," not in text) == 1, "a row of the matrix"
-    figure, _, texts = drawn(Scene(large), 1)
+    figure, _, texts = drawn(Scene(large, steps=[1]), 1)
     from matplotlib.collections import PatchCollection
 
     heat = [c for axes in figure.axes for c in axes.collections if isinstance(c, PatchCollection)]

@@ -307,6 +307,8 @@ class Scene:
         within: the place in it, as left, bottom, width and height in parts of the figure. Letters and lines are scaled to it.
         """
         if within is None:
+            for axes in figure.axes:
+                axes.remove()  # clear() would first set up the axes again that it removes
             figure.clear()
         frame = within or (0.0, 0.0, 1.0, 1.0)
         self.scale = figure.get_size_inches()[0] * 72 * frame[2] / self.width
@@ -547,8 +549,8 @@ class Scene:
             way, tip = [*points[:-1], [x1 - TIP, y1]], [(x1, y1), (x1 - 10, y1 - 4.5), (x1 - 10, y1 + 4.5)]
         ink, thick, order = (self.colour[now], 3.0, 2.5) if now else (self.colour[f"b{stage}" if stage else "wire"], 1.5, 2.0)
         dash = _patch_dash(now, thick) if now else {"ls": (0, tuple(v / thick for v in STAGE_DASH[stage]))} if stage else {}
-        axes.add_patch(PathPatch(_path(curve(way)), fill=False, ec=ink, lw=thick * self.scale, alpha=alpha, zorder=order, **dash))
-        axes.add_patch(Polygon(tip, closed=True, fc=ink, ec="none", alpha=alpha, zorder=order))
+        axes.add_artist(PathPatch(_path(curve(way)), fill=False, ec=ink, lw=thick * self.scale, alpha=alpha, zorder=order, **dash))
+        axes.add_artist(Polygon(tip, closed=True, fc=ink, ec="none", alpha=alpha, zorder=order))
 
     def _pill(self, axes: Any, label: Label, now: str) -> None:
         ink, box, letters = self.colour[now], label.box, 9 if label.size.small else 10
@@ -647,9 +649,9 @@ class Scene:
         from matplotlib.patches import Circle
 
         look = {"alpha": alpha, "zorder": 4, "clip_on": True}
-        axes.add_patch(Circle((x + 5, y - 4), 3.7, fill=False, ec=ink, lw=1.4 * self.scale, **look))
+        axes.add_artist(Circle((x + 5, y - 4), 3.7, fill=False, ec=ink, lw=1.4 * self.scale, **look))
         if column == "d":
-            axes.add_patch(Circle((x + 5, y - 10.8), 1.6, fc=ink, ec="none", **look))
+            axes.add_artist(Circle((x + 5, y - 10.8), 1.6, fc=ink, ec="none", **look))
         elif column == "g":
             self._stroke(axes, [x + 0.5, x + 9.5], [y - 10.7] * 2, color=ink, lw=1.3, **look)
 
@@ -687,10 +689,12 @@ class Scene:
         axes.text(x, y, text, fontsize=fontsize * self.scale, **({"va": "baseline"} | look))
 
     def _stroke(self, axes: Any, x: Sequence[float], y: Sequence[float], **look: Any) -> None:
+        from matplotlib.lines import Line2D
+
         for length in ("lw", "ms", "mew"):
             if length in look:
                 look[length] *= self.scale
-        axes.plot(x, y, **look)
+        axes.add_artist(Line2D(x, y, **look))
 
     def _box(
         self, axes: Any, x: float, y: float, wide: float, high: float, corner: float, *, fill: str, rim: str, line: float = 0.0,
@@ -702,7 +706,7 @@ class Scene:
         look = {"fc": fill, "ec": rim, "lw": line * self.scale, "ls": pattern, "zorder": order, "alpha": alpha}
         if dash[1] and dash[1][0] < 1:
             look["capstyle"] = "round"
-        axes.add_patch(FancyBboxPatch((x, y), wide, high, boxstyle=f"round,pad=0,rounding_size={corner}", mutation_aspect=1, **look))
+        axes.add_artist(FancyBboxPatch((x, y), wide, high, boxstyle=f"round,pad=0,rounding_size={corner}", mutation_aspect=1, **look))
 
 
 # --------------------------------------------------------------------------------------------------------------- small things

@@ -119,36 +119,36 @@ def of_runs(runs: Sequence[Run]) -> str:
     return out
 
 
-@lru_cache(maxsize=4096)
 def size(mathtext: str, font: float) -> tuple[float, float, float]:
     """Width, height above the baseline and depth below it of a mathtext string, in the unit of ``font`` (points or pixels).
 
     A string that mathtext cannot read (a label in a script that its grammar has no place for) has the size of a guess; :func:`drawable`
     says so.
     """
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.mathtext import MathTextParser
+    wide, up, down = _measured(mathtext) or (0.6 * len(mathtext), 0.8, 0.2)
+    return wide * font, up * font, down * font
 
-    if not drawable(mathtext):
-        return 0.6 * font * len(mathtext), 0.8 * font, 0.2 * font
-    found = MathTextParser("path").parse(f"${mathtext}$", dpi=720, prop=FontProperties(size=font, math_fontfamily="stix"))  # whole pixels
-    wide, high, deep = (float(v) / 10 for v in found[:3])
-    return wide, high - deep, deep
+
+def drawable(mathtext: str) -> bool:
+    """Whether matplotlib can read a mathtext string and its fonts have the letters: those of East Asia are in none of them."""
+    return _measured(mathtext) is not None
 
 
 @lru_cache(maxsize=4096)
-def drawable(mathtext: str) -> bool:
-    """Whether matplotlib can read a mathtext string and its fonts have the letters: those of East Asia are in none of them."""
+def _measured(mathtext: str) -> tuple[float, float, float] | None:
+    """The size of a mathtext string in em, or None if it is not drawable. A string is parsed once for all font sizes."""
     if any(ord(ch) >= 0x2E80 for ch in mathtext):
-        return False
+        return None
     from matplotlib.font_manager import FontProperties
     from matplotlib.mathtext import MathTextParser
 
+    properties = FontProperties(size=100, math_fontfamily="stix")  # sizes are whole pixels; at 720 dpi, 1000 for an em
     try:
-        MathTextParser("path").parse(f"${mathtext}$", dpi=72, prop=FontProperties(size=10, math_fontfamily="stix"))
+        found = MathTextParser("path").parse(f"${mathtext}$", dpi=720, prop=properties)
     except (ValueError, RuntimeError):
-        return False
-    return True
+        return None
+    wide, high, deep = (float(v) / 1000 for v in found[:3])
+    return wide, high - deep, deep
 
 
 def width(line: Sequence[Piece], font: float) -> float:
