@@ -216,7 +216,7 @@ def test_branches_are_frozen_and_said_so() -> None:
     ones = mg.ones(3)
     program = trace(f, ones)
     assert len(program.decisions) == 1
-    assert program.decisions[0].startswith("test_program_record.py:") and program.decisions[0].endswith("was True")
+    assert program.decisions[0].startswith("test_record.py:") and program.decisions[0].endswith("was True")
     assert "frozen" in str(program)
     assert bits(program(-ones)) == bits(-ones * 2)  # the frozen branch, not that of -ones
     other = trace(f, -ones)
