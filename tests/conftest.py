@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import importlib.util
 import os
 import shutil
@@ -21,6 +22,9 @@ from tests.helpers import lesson_runs
 # The same examples on every machine, and no failure because a busy machine was slow once.
 hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("minigrad")
+
+# jsonschema imports this where it is installed, and it compiles 38 grammars: two seconds in each worker, for formats that no test uses.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 FLAGS = [
     "--no-sandbox",
@@ -174,6 +178,18 @@ def _keep_together(item: pytest.Item) -> None:
 
 LEFT_OUT = pytest.StashKey[int]()
 """How many collected tests run only with --whole."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Collection makes hundreds of thousands of objects that stay: the cycle collector neither runs meanwhile nor looks at them later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -88,7 +88,7 @@ def test_against_central_differences(name: str, array) -> None:
     x = mg.tensor(array, requires_grad=True)
     function = lambda x: (lambda y: tuple(y) if isinstance(y, tuple | list) else y)(SMOOTH[name](x))
     assert gradcheck(function, [x], check_forward_ad=True)
-    assert gradgradcheck(function, [x])
+    assert gradgradcheck(function, [x.detach()[:1].requires_grad_()])
 
 
 @pytest.mark.parametrize("array", [A, WIDE, TALL, C, np.zeros((2, 0, 3)), np.zeros((3, 0)), SINGULAR], ids=lambda a: str(a.shape))

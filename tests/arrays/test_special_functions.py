@@ -205,7 +205,7 @@ def test_polynomials_agree_with_pytorch(torch, name: str) -> None:
 def test_derivatives_of_polynomials(name: str) -> None:
     x = mg.tensor(X, requires_grad=True)
     function = lambda x: getattr(special, name)(x, mg.arange(6).unsqueeze(-1))
-    assert gradcheck(function, [x], check_forward_ad=True) and gradgradcheck(function, [x])
+    assert gradcheck(function, [x], check_forward_ad=True) and gradgradcheck(function, [x.detach()[::2].requires_grad_()])
     np.testing.assert_allclose(mg.func.vmap(function)(x).detach().numpy(), function(x).T.unsqueeze(-1).detach().numpy(), rtol=1e-13)
 
 

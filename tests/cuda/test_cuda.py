@@ -5,6 +5,7 @@ imported without a driver. What a GPU itself does is not tested here: those test
 """
 
 import ast
+import functools
 import importlib.util
 import pathlib
 import sys
@@ -344,15 +345,19 @@ def test_what_cannot_be_shared():
 # -------------------------------------------------------------------------------------------------------------- the real CuPy's names
 
 
+@functools.cache
 def names_of_cupy() -> dict[str, str]:
     """Every dotted name below CuPy that minigrad's code uses, and a file that does: `cupy.cuda.Stream`, `load_cupy().cuda.Event`."""
     found = {}
     for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = file.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "cupy" in text else ():
             parts: list[str] = []
             while isinstance(node, ast.Attribute):
                 parts.insert(0, node.attr)
                 node = node.value
+            if not parts:
+                continue
             root = ast.unparse(node)
             if root == "self" and parts[:1] == ["_cupy"]:
                 root, parts = "cupy", parts[1:]

@@ -32,76 +32,87 @@ thread.join()
 """
 
 CHAINS = {
-    "forward and back": """
+    "forward and back": (100_000, 1_000_000, """
     x = mg.tensor(1.0, dtype=mg.float64, requires_grad=True)
     y = x
-    for _ in range(1_000_000):
+    for _ in range({count}):
         y = y + 1.0
     y.backward()
-    assert y.item() == 1_000_001.0 and x.grad.item() == 1.0
+    assert y.item() == {count} + 1.0 and x.grad.item() == 1.0
     del y
-    """,
-    "dropped without a backward pass": """
+    """),
+    "dropped without a backward pass": (100_000, 1_000_000, """
     x = mg.tensor(0.5, dtype=mg.float64, requires_grad=True)
     y = x
-    for _ in range(1_000_000):
+    for _ in range({count}):
         y = y * 1.0
     del y
-    """,
-    "saved values, arrays": """
+    """),
+    "saved values, arrays": (20_000, 100_000, """
     x = mg.tensor([0.5, 0.25], requires_grad=True)
     y = x
-    for _ in range(100_000):
+    for _ in range({count}):
         y = y.sin() * 1.2
     y.sum().backward()
     assert x.grad.tolist() != [0, 0]
     del y
-    """,
-    "views of views": """
+    """),
+    "views of views": (50_000, 200_000, """
     x = mg.ones(2, 3, requires_grad=True)
     y = x
-    for _ in range(200_000):
+    for _ in range({count}):
         y = y.t()
     y.sum().backward()
     assert x.grad.tolist() == [[1, 1, 1], [1, 1, 1]]
     del y
-    """,
-    "in place, again and again": """
+    """),
+    "in place, again and again": (10_000, 50_000, """
     x = mg.ones(3, requires_grad=True)
     y = x * 1
-    for _ in range(50_000):
+    for _ in range({count}):
         y.add_(1)
         y[0].mul_(0.5)
     y.sum().backward()
     assert x.grad.tolist()[1:] == [1, 1]
     del y
-    """,
-    "differentiated twice": """
+    """),
+    "differentiated twice": (5_000, 20_000, """
     x = mg.tensor(0.5, dtype=mg.float64, requires_grad=True)
     y = x
-    for _ in range(20_000):
+    for _ in range({count}):
         y = y.sin()
     g, = mg.autograd.grad(y, x, create_graph=True)
     h, = mg.autograd.grad(g, x)
     assert h.item() != 0
     del y, g, h
-    """,
-    "forward mode": """
+    """),
+    "forward mode": (20_000, 100_000, """
     with mg.autograd.forward_ad.dual_level():
         y = mg.autograd.forward_ad.make_dual(mg.tensor(1.0), mg.tensor(1.0))
-        for _ in range(100_000):
+        for _ in range({count}):
             y = y + y * 0.0
         assert mg.autograd.forward_ad.unpack_dual(y).tangent.item() == 1.0
-    """,
-}
+    """),
+}  # fmt: skip
+"""By name: operations in the default run, in the whole run, and the body."""
+
+
+def check_chain(name, count):
+    pytest.importorskip("resource", reason="stack limits need a POSIX system")
+    program = SMALL_STACK.replace("{body}", CHAINS[name][2].rstrip()).replace("{count}", str(count))
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (ended.stdout.split(), ended.returncode) == (["done"], 0), ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_small_stack_is_enough(name):
-    pytest.importorskip("resource", reason="stack limits need a POSIX system")
-    program = SMALL_STACK.replace("{body}", CHAINS[name].rstrip())
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
-    assert (ended.stdout.split(), ended.returncode) == (["done"], 0), ended.stdout + ended.stderr
+    check_chain(name, CHAINS[name][0])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_small_stack_is_enough_for_long_chains(name):
+    check_chain(name, CHAINS[name][1])
 
 
 # ------------------------------------------------------------------------------------------------------------- memory

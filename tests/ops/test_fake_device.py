@@ -1,6 +1,7 @@
 """No hidden trip to the host: every operation, in every mode, and a training loop run on a device that refuses what CuPy refuses."""
 
 import ast
+import functools
 import pathlib
 
 import numpy as np
@@ -249,13 +250,26 @@ def test_the_fake_refuses_what_cupy_refuses() -> None:
     assert type(a[1]) is FakeArray and a[1].base is a
 
 
+@functools.cache
+def attributes() -> list[tuple[str, str, str]]:
+    """Each attribute in minigrad that is read from a dotted name: that name, the attribute, and the file."""
+    found = []
+    for file in PACKAGE.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        if "xp." not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+                found.append((ast.unparse(node.value), node.attr, file.name))
+    return found
+
+
 def kernels(*path: str) -> dict[str, set[str]]:
     """The functions `xp.name` (or `xp.linalg.name`, for the path "linalg") that minigrad uses, and in which files."""
     found: dict[str, set[str]] = {}
-    for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == ".".join(("xp", *path)):
-                found.setdefault(node.attr, set()).add(file.name)
+    for owner, name, file in attributes():
+        if owner == ".".join(("xp", *path)):
+            found.setdefault(name, set()).add(file)
     return found
 
 

@@ -294,7 +294,7 @@ def test_all_expressions_are_of_known_operations() -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=[pytest.mark.whole]), pytest.param(3, marks=[pytest.mark.whole])])
 def test_fused_programs_compute_the_same(cuda: Any, seed: int) -> None:
     x = there(X.astype("float64"))
     program = trace(random_program(seed), x)

@@ -63,7 +63,7 @@ def same(run, other):
     assert str(run["optimizer"]) == str(other["optimizer"])
 
 
-@pytest.mark.parametrize("batches", [None, 1, 2, 4])
+@pytest.mark.parametrize("batches", [None, 2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in (1, 4))])
 def test_interrupted_once_at_every_step(tmp_path, batches):
     whole, run = undisturbed(tmp_path / "whole.npz", batches)
     for moment in range(resumable_training.STEPS):
@@ -82,7 +82,7 @@ def test_interrupted_many_times(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-@pytest.mark.parametrize("batches", [0, 1])
+@pytest.mark.parametrize("batches", [1, pytest.param(0, marks=[pytest.mark.whole])])
 def test_killed_at_random_moments(tmp_path, batches):
     whole, _ = undisturbed(tmp_path / "whole.npz", batches or None)
     path, draw, kills = tmp_path / "run.npz", random.Random(batches), 0

@@ -120,16 +120,18 @@ def notebook(answers: dict[str, str] | None = None, first: str = "", last: str =
 
 @dataclass(frozen=True)
 class HandIn:
-    """content: what is handed in, a notebook or bytes; deserves: points by exercise; beside: other files, by name; file: the name."""
+    """content: what is handed in, a notebook, bytes or a function that makes them; deserves: points by exercise; beside: other files,
+    by name; file: the name."""
 
-    content: dict[str, Any] | bytes
+    content: dict[str, Any] | bytes | Callable[[], bytes]
     deserves: dict[str, float]
     beside: dict[str, str] = field(default_factory=dict)
     file: str = "lab.ipynb"
 
     def data(self, words: dict[str, str]) -> bytes:
         """The file's bytes, with the words filled in."""
-        raw = self.content if isinstance(self.content, bytes) else json.dumps(self.content, ensure_ascii=False).encode("utf-8", SURROGATES)
+        content = self.content() if callable(self.content) else self.content
+        raw = content if isinstance(content, bytes) else json.dumps(content, ensure_ascii=False).encode("utf-8", SURROGATES)
         for word, meaning in words.items():
             raw = raw.replace(f"@{word}@".encode(), meaning.encode())
         return raw
@@ -156,9 +158,9 @@ def hand_in(
     return HandIn(made, {**POINTS, **(deserves or {})}, beside or {}, file)
 
 
-def raw(content: str | bytes, *, file: str = "lab.ipynb", deserves: dict[str, float] | None = None) -> HandIn:
+def raw(content: str | bytes | Callable[[], bytes], *, file: str = "lab.ipynb", deserves: dict[str, float] | None = None) -> HandIn:
     """A file that is handed in as it is; it deserves nothing unless said otherwise."""
-    data = content if isinstance(content, bytes) else content.encode("utf-8", SURROGATES)
+    data = content.encode("utf-8", SURROGATES) if isinstance(content, str) else content
     return HandIn(data, {**dict.fromkeys(POINTS, 0), **(deserves or {})}, file=file)
 
 
