@@ -91,7 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _set_workers(config: pytest.Config) -> None:
     """Without options, a run of the suite uses every core: one worker and one BLAS thread for each."""
     option = config.option
-    if not config.pluginmanager.hasplugin("xdist") or option.usepdb or option.collectonly:
+    alone = not config.pluginmanager.hasplugin("xdist") or option.usepdb or option.collectonly
+    if alone or hasattr(config, "workerinput"):  # a worker starts no workers
         return
     if option.numprocesses is None and config.args_source is config.ArgsSource.TESTPATHS:
         option.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
