@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import sys
@@ -177,8 +178,9 @@ def _keep_together(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
-LEFT_OUT = pytest.StashKey[int]()
-"""How many collected tests run only with --whole."""
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+"""How many collected tests do not run, by reason."""
+ONLY_WHOLE = "only in the whole suite: pytest --whole"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -195,40 +197,51 @@ def pytest_collection() -> Iterator[Any]:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("whole"):
-        left_out = [item for item in items if item.get_closest_marker("whole")]
-        config.stash[LEFT_OUT] = len(left_out)
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = [item for item in items if not item.get_closest_marker("whole")]
+    """Leave out what belongs to the whole run and, in a run of the suite, what needs a tool that is missing."""
+    whole, suite = config.getoption("whole"), config.args_source is config.ArgsSource.TESTPATHS
+    left_out: list[pytest.Item] = []
+    counts = config.stash[LEFT_OUT] = Counter()
     for item in items:
+        missing = next((r for m in MISSING if item.get_closest_marker(m) and (r := _reason(m))), None)
+        reason = ONLY_WHOLE if item.get_closest_marker("whole") and not whole else missing
+        if reason and (suite or reason == ONLY_WHOLE):
+            left_out.append(item)
+            counts[reason] += 1
+            continue
+        if missing:  # a test that was asked for by name says why it does not run
+            item.add_marker(pytest.mark.skip(reason=missing))
         _keep_together(item)
-        for marker in MISSING:
-            if item.get_closest_marker(marker) and (reason := _reason(marker)):
-                item.add_marker(pytest.mark.skip(reason=reason))
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, {}))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """A short list of what did not run, and the command that enables each."""
     reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ()))
-    left_out = config.stash.get(LEFT_OUT, 0)
-    if not reasons and not left_out:
+    counts = config.stash.get(LEFT_OUT, Counter()) + reasons
+    if not counts:
         return
     terminalreporter.section("not run here", sep="-")
-    if left_out:
-        terminalreporter.line(f"{left_out:>6}  only in the whole suite: pytest --whole")
-    for reason, count in reasons.most_common():
-        terminalreporter.line(f"{count:>6}  {reason}")
+    other = 0
+    for reason, count in counts.most_common():
+        if re.search(r"pip install|apt-get|pytest --whole|on a machine", reason):
+            terminalreporter.line(f"{count:>6}  {reason}")
+        else:
+            other += count
+    if other:
+        terminalreporter.line(f"{other:>6}  for other reasons, which pytest -rs lists")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -174,6 +174,7 @@ def graded(tmp_path, monkeypatch, shared_libraries):
 FORBIDDEN = "def own(x):\n    return mg.func.grad(lambda a: a * a)(mg.tensor(x)).item()"
 
 
+@pytest.mark.whole
 def test_one_process_does_as_long_as_nothing_is_called_that_is_not_there(graded):
     found, journal = graded(plain=book(), library=book(free=BY_LIBRARY), forbidden=book(own=FORBIDDEN))
     assert found["plain"] == (2.0, 1)

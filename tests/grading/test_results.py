@@ -191,6 +191,7 @@ def test_gradescope_results_are_what_its_specification_says(graded):
     assert nothing["score"] == 0.0 and "not a notebook" in nothing["output"] and len(nothing["tests"]) == 3
 
 
+@pytest.mark.whole
 def test_the_zip_grades_a_hand_in_by_itself(graded, tmp_path):
     """As on Gradescope: only the zip's own files, a Python with NumPy, the two scripts' command."""
     sheet = load_sheet(graded[0])

@@ -150,6 +150,7 @@ def graded_with(course, executor=None, options=OPTIONS):
     return returned(out)
 
 
+@pytest.mark.whole
 def test_a_pool_of_processes_gives_the_same(graded):
     first = returned(graded[2])
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
@@ -189,6 +190,7 @@ def test_a_job_is_plain_data(graded):
 # ------------------------------------------------------------------------------------------------------------------ seeds
 
 
+@pytest.mark.whole
 def test_seeds_differ_between_students_and_can_be_found_again(graded):
     sheet, submitted, out = graded
     hand_in(submitted, "twin", notebook({}))
@@ -204,6 +206,7 @@ def test_seeds_differ_between_students_and_can_be_found_again(graded):
     assert len(set(draws)) == len(draws)
 
 
+@pytest.mark.whole
 def test_an_appeal_gives_the_same(graded):
     sheet, submitted, out = graded
     before, now = run.appeal(sheet, out, "one group", OPTIONS)
@@ -375,6 +378,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course,
 # --------------------------------------------------------------------------------------------------------------- command line
 
 
+@pytest.mark.whole
 def test_the_command_line(course, capsys):
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "calls the library", "no notebook")

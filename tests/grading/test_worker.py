@@ -160,6 +160,7 @@ def test_cells_have_an_allowance_together_and_what_they_defined_is_asked_for(run
     assert late == ["cell 5", "cell 6", "cell 7", "cell 8"] and points(outcome) == (3, 1)
 
 
+@pytest.mark.whole
 def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
     monkeypatch.setattr(supervisor, "HAND_IN_WALL_S", 1.0)
     outcome = run(F, *["import time\ntime.sleep(0.3)"] * 6, G)

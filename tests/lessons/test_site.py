@@ -72,6 +72,7 @@ def test_without_lessons_or_packages_it_says_so(tmp_path, monkeypatch):
         site.build(tmp_path / "out", tmp_path)
 
 
+@pytest.mark.whole
 def test_the_kernels_of_a_site_know_it_and_others_do_not(made):
     assert "static False" in (made / "01_sum.html").read_text()
     assert "MINIGRAD_STATIC" not in os.environ

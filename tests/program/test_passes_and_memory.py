@@ -314,6 +314,7 @@ def try_long(count: int) -> float:
     return seconds[-1]
 
 
+@pytest.mark.whole
 def test_fifty_thousand_instructions() -> None:
     """No recursion anywhere; a run of the lowered program takes well under a microsecond an instruction."""
     assert try_long(50_000) < 0.5
