@@ -141,11 +141,11 @@ def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_
     notebook.wait_for(page, known, "['cut', 'orders', 'predict'] 6 4")  # two predictions and two picks
     notebook.wait_for(page, "print(dragged.inputs['x1'], dragged.step)", "4 23")
 
-    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save'); }")
     page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
     page.wait_for_function("() => !document.querySelector('.jp-Notebook')")
-    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:open', { path: 'kept.ipynb' })")
+    page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:open', { path: 'kept.ipynb' }); }")
     page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
         timeout=60_000,
