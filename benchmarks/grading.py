@@ -60,8 +60,8 @@ def main(argv: list[str]) -> int:
 
 def measure(kind: str, number: int, jobs: int) -> dict[str, Any]:
     """Grades a class of `number`; raises AssertionError where somebody does not get what they deserve."""
-    from lessons.grading import run
-    from lessons.grading.sheet import load_sheet
+    from minigrad.lessons.grading import run
+    from minigrad.lessons.grading.sheet import load_sheet
 
     worth = load_sheet(SHEET)[EXERCISE].max_points
     full = load_sheet(SHEET).max_points
@@ -97,7 +97,7 @@ def cpu_seconds() -> float:
 @contextmanager
 def inside_bubblewrap() -> Iterator[list[float]]:
     """CPU seconds of what runs inside bubblewrap, which does not tell of it when it ends: one entry for each server that is closed."""
-    from lessons.grading.supervisor import Server
+    from minigrad.lessons.grading.supervisor import Server
 
     spent: list[float] = []
     close = Server.close

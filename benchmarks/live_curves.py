@@ -26,7 +26,8 @@ CASES = {"small, curves": ("small", False), "small, curves and snapshots": ("sma
 PROGRAM = """
 import gc, json
 from time import perf_counter, process_time
-import minigrad as mg, viz
+import minigrad as mg
+from minigrad import viz
 from minigrad import nn
 
 def training(which):

@@ -63,7 +63,7 @@ def trace_of(nodes: int) -> dict[str, Any]:
 
 def measure(nodes: int, browser: Any, folder: Path, repeat: int) -> dict[str, Any]:
     """The figures for one size; times in milliseconds, medians."""
-    import viz
+    from minigrad import viz
 
     start = perf_counter()
     trace = trace_of(nodes)
@@ -106,7 +106,7 @@ def measure(nodes: int, browser: Any, folder: Path, repeat: int) -> dict[str, An
 
 def widget_sizes(trace: dict[str, Any]) -> dict[str, Any]:
     """Kilobytes that a notebook's page is sent; empty where anywidget is not installed."""
-    import viz
+    from minigrad import viz
 
     try:
         stepper = viz.Stepper(trace)
@@ -128,7 +128,7 @@ def widget_sizes(trace: dict[str, Any]) -> dict[str, Any]:
 
 def refusal(nodes: int, browser: Any, folder: Path) -> dict[str, Any]:
     """What a reader gets of a graph beyond full detail, and how soon; times in milliseconds."""
-    import viz
+    from minigrad import viz
 
     start = perf_counter()
     trace = trace_of(nodes)

@@ -1,7 +1,7 @@
 """How long a lesson takes: the estimate behind the minutes that each lesson names.
 
-    python -m lessons.minutes                 every lesson of the course
-    python -m lessons.minutes my.ipynb        a notebook of your own, heading by heading
+    python -m minigrad.lessons.minutes                 every lesson of the course
+    python -m minigrad.lessons.minutes my.ipynb        a notebook of your own, heading by heading
 
 After reading this file you know what is counted: words to read, code to read, cells to run, pictures, predictions and exercises, each at
 the rate that stands below. It is an estimate for a student who works alone and does not get stuck; no student was timed with it.

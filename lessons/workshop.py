@@ -278,7 +278,7 @@ def watch(
     against: a Trace of minigrad; then both play on one clock, the first difference marked. names: of nodes; by default the caller's
     variables. options: of `viz.show`, such as views. Where the engine is not finished, or stops, a sentence says so instead.
     """
-    import viz
+    from minigrad import viz
 
     try:
         trace = recorded(output, wanted, run, names=_named(names, inspect.currentframe()), title=title)
@@ -310,7 +310,7 @@ def recorded(
     A node has value, parents, pull(adjoint) -> a contribution for each parent, and op. Where the adjoint that a node gets is not the sum of
     what was sent to it, the Trace says so: it shows what the engine did, right or wrong. Raises StudentProblem where `run` fails.
     """
-    from viz.adapters import Writer
+    from minigrad.viz.adapters import Writer
 
     called = {id(node): name for name, node in (_named(names, inspect.currentframe())).items()}
     writer, ids, order = Writer(title), dict[int, str](), behind(output)

@@ -13,6 +13,7 @@ engine/ (how it is run, forward and back).
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import (
@@ -87,6 +88,10 @@ from .making import *  # noqa: F403  # listed in making.__all__
 from .tensor import Tensor
 
 __version__ = "0.1.0"
+_folder = Path(__file__).parent
+if not (_folder / "viz").is_dir():
+    # An installed wheel holds `minigrad.viz` and `minigrad.lessons`. In a checkout they lie beside this folder.
+    __path__.append(str(_folder.parent))  # noqa: F405
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
 setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
@@ -127,7 +132,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace", "utils"):
+        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace", "utils", "viz", "lessons"):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name in _ELSEWHERE:
             return getattr(import_module(_ELSEWHERE[name], __name__), name)

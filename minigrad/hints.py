@@ -168,8 +168,8 @@ _TOP = {
     "Neuron": "nn.Linear(n, 1)",
     "MLP": _MICROGRAD,
     "Layer": "nn.Linear",
-    "draw_dot": "y.draw_graph(), after `import viz`",
-    "trace_graph": "y.draw_graph(), after `import viz`",
+    "draw_dot": "y.draw_graph(), after `from minigrad import viz`",
+    "trace_graph": "y.draw_graph(), after `from minigrad import viz`",
     "topo": "Tensor.backward, which finds the order",
     # SINGA
     "sonnx": "graph.trace",
@@ -352,7 +352,7 @@ TABLE: dict[str, dict[str, str]] = {
     "minigrad.nn.utils": _UTILS,
     "minigrad.optim": _OPTIMISERS,
     "minigrad.utils": {
-        "tensorboard": "viz.Live, after `import viz`",
+        "tensorboard": "viz.Live, after `from minigrad import viz`",
         "cpp_extension": "autograd.Function",
         "dlpack": "x.numpy()",
     },

@@ -687,8 +687,10 @@ def grad_fn(self: Tensor) -> Node | None:
 
 
 def _draw_graph(self: Tensor, *more: Any, **options: Any) -> Any:
-    """The graph behind this tensor as a `graphviz.Digraph`; `import viz` brings it."""
-    raise AutogradError("draw_graph: the pictures are in the package viz, which is not imported. Write `import viz`, then call it again.")
+    """The graph behind this tensor as a `graphviz.Digraph`; `from minigrad import viz` brings it."""
+    raise AutogradError(
+        "draw_graph: the pictures are in the package viz, which is not imported. Write `from minigrad import viz`, then call it again."
+    )
 
 
 attach(Tensor, "draw_graph", _draw_graph)

@@ -125,8 +125,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     processes.adopt_orphans()
     with processes.Signals(force) as signals, processes.temporary_folder(signals) as folder:
         status = yield
-        if "lessons.grading.run" in sys.modules:
-            sys.modules["lessons.grading.run"].close_servers()  # which wait for more hand-ins until the process ends
+        if "minigrad.lessons.grading.run" in sys.modules:
+            sys.modules["minigrad.lessons.grading.run"].close_servers()  # which wait for more hand-ins until the process ends
         signals.ignored()
         left = _left_behind(processes, wait_s=0 if signals.received else 5)
         if left and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):

@@ -13,14 +13,14 @@ After reading this file you know the doors of the package::
     viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, or from a grid held ready in a page
     viz.save(trace, "film.webp")     a file in the format of its ending: page, frame, film, strip for paper, text
     viz.layout.layout(trace)         coordinates for a graph
-    tensor.draw_graph()              the recorded graph behind a tensor, as a graphviz.Digraph (``import viz`` attaches it)
+    tensor.draw_graph()              the recorded graph behind a tensor, as a graphviz.Digraph (``from minigrad import viz`` attaches it)
     viz.Live(model=model)            a training's curves while it runs; viz.History holds what was recorded (viz/training)
     viz.from_torch(f, x)             another engine's work as a Trace; viz.trace_of(value) for one like micrograd (viz/adapters)
     model.draw_graph(x)              a module's layers and the way of the values; also viz.draw_graph(program)
 
 Nothing here differentiates, and nothing here but ``draw.py`` and ``adapters`` knows the engine's classes: any program that writes a
-``minigrad.trace/1`` document gets every other picture. ``import viz`` needs no package beyond minigrad's own, and loads little: what draws
-engine graphs, reads other engines, writes files or shows trainings is loaded when it is first asked for.
+``minigrad.trace/1`` document gets every other picture. ``from minigrad import viz`` needs no package beyond minigrad's own, and loads
+little: what draws engine graphs, reads other engines, writes files or shows trainings is loaded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# These three modules have the names of their doors: imported later, the module would take the door's place.
+from minigrad.viz.compare import compare
+from minigrad.viz.display import show
+from minigrad.viz.jacobian import jacobian
+from minigrad.viz.page import iframe, to_html
+from minigrad.viz.reading import TraceError
+from minigrad.viz.sliders import sliders
+
 from minigrad.nn import Module
 from minigrad.tensor import Tensor
 
-# These three modules have the names of their doors: imported later, the module would take the door's place.
-from viz.compare import compare
-from viz.display import show
-from viz.jacobian import jacobian
-from viz.page import iframe, to_html
-from viz.reading import TraceError
-from viz.sliders import sliders
-
 if TYPE_CHECKING:
-    from viz import draw, layout
-    from viz.adapters import from_graph, from_torch, trace_of
-    from viz.draw import draw_graph
-    from viz.export import save
-    from viz.svg import to_svg
-    from viz.training import History, Live
-    from viz.widget import Stepper
+    from minigrad.viz import draw, layout
+    from minigrad.viz.adapters import from_graph, from_torch, trace_of
+    from minigrad.viz.draw import draw_graph
+    from minigrad.viz.export import save
+    from minigrad.viz.svg import to_svg
+    from minigrad.viz.training import History, Live
+    from minigrad.viz.widget import Stepper
 
 __all__ = [
     "History",
@@ -70,12 +70,12 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    **dict.fromkeys(("from_graph", "from_torch", "trace_of"), "viz.adapters"),
-    **dict.fromkeys(("History", "Live"), "viz.training"),
-    "Stepper": "viz.widget",
-    "draw_graph": "viz.draw",
-    "save": "viz.export",
-    "to_svg": "viz.svg",
+    **dict.fromkeys(("from_graph", "from_torch", "trace_of"), "minigrad.viz.adapters"),
+    **dict.fromkeys(("History", "Live"), "minigrad.viz.training"),
+    "Stepper": "minigrad.viz.widget",
+    "draw_graph": "minigrad.viz.draw",
+    "save": "minigrad.viz.export",
+    "to_svg": "minigrad.viz.svg",
 }
 _ROOMS = ("adapters", "draw", "export", "layout", "svg", "training", "widget")
 
@@ -97,7 +97,7 @@ class _Drawn:
     """`tensor.draw_graph` and `model.draw_graph` until their first use, which puts the method itself in their place."""
 
     def __get__(self, thing: Any, kind: type) -> Any:
-        from viz.draw import draw_graph
+        from minigrad.viz.draw import draw_graph
 
         for drawn in (Tensor, Module):
             drawn.draw_graph = draw_graph  # type: ignore[attr-defined]

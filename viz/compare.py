@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minigrad.viz.hosting import Shown, kernel_runs
+from minigrad.viz.layout import with_layout
+from minigrad.viz.reading import check
+from minigrad.viz.speech import difference
+from minigrad.viz.texts import words
+
 from minigrad.trace import first_divergence
-from viz.hosting import Shown, kernel_runs
-from viz.layout import with_layout
-from viz.reading import check
-from viz.speech import difference
-from viz.texts import words
 
 
 class Comparison(Shown):
@@ -59,17 +60,17 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the stepper.
 
     Returns:
-        A :class:`viz.widget.Pair` where a kernel runs and anywidget is installed, else a :class:`Comparison`; both have ``divergence``,
-        ``to_html()`` and ``save(path)``.
+        A :class:`minigrad.viz.widget.Pair` where a kernel runs and anywidget is installed, else a
+        :class:`Comparison`; both have ``divergence``, ``to_html()`` and ``save(path)``.
 
     Raises:
-        viz.reading.TraceError: one of them is not a Trace.
+        minigrad.viz.reading.TraceError: one of them is not a Trace.
         ValueError: not two names; an unknown view or language.
     """
     found = Comparison(first, second, names, **options)
     if kernel_runs():
         try:
-            from viz.widget import Pair
+            from minigrad.viz.widget import Pair
         except ModuleNotFoundError:
             return found
         return Pair(found)

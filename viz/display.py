@@ -10,11 +10,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viz.hosting import kernel_runs
-from viz.page import Frame, iframe
-from viz.reading import check
-from viz.scale import too_large
-from viz.script import tell
+from minigrad.viz.hosting import kernel_runs
+from minigrad.viz.page import Frame, iframe
+from minigrad.viz.reading import check
+from minigrad.viz.scale import too_large
+from minigrad.viz.script import tell
 
 TRACED = ("tangents", "cotangent", "names", "source", "title", "most")
 """The options of `minigrad.watch.trace_function`, beside `mode`."""
@@ -39,18 +39,19 @@ def show(
         mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a function.
         step: where the stepper stands at first.
         lang: language of the interface, "en" or "zh".
-        views: further views that are open at first, of :data:`viz.page.VIEWS`.
+        views: further views that are open at first, of :data:`minigrad.viz.page.VIEWS`.
         browser: outside of notebooks, write the page to a temporary file and open it in a web browser.
         options: passed on to :func:`minigrad.watch.trace_function`, such as ``tangents`` and ``title``.
 
     Returns:
-        A :class:`viz.widget.Stepper` in a notebook with a running kernel where anywidget is installed, else a :class:`viz.page.Frame`.
-        In a script run by itself the page is also written to a temporary file, whose place is printed.
+        A :class:`minigrad.viz.widget.Stepper` in a notebook with a running kernel where anywidget
+        is installed, else a :class:`minigrad.viz.page.Frame`. In a script run by itself the page is
+        also written to a temporary file, whose place is printed.
 
     Raises:
         TypeError: the first argument is none of these; there is no such option; arguments were given for a Trace, which has its own.
         What a Program or a static graph raises for inputs that do not fit.
-        viz.reading.TraceError: the document is not a Trace.
+        minigrad.viz.reading.TraceError: the document is not a Trace.
     """
     if isinstance(f_or_trace, Mapping):
         if args or options:
@@ -87,7 +88,7 @@ def _traced(thing: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Mapp
         return thing.as_trace(*args) | options
     if len(args) > 1 or (args and not isinstance(args[0], Mapping)):
         raise TypeError("show: nodes of a static graph take what is fed as one dict: viz.show(y, {x: 1.0})")
-    from viz.adapters import from_graph
+    from minigrad.viz.adapters import from_graph
 
     return from_graph(nodes, *args, **options)
 
@@ -101,7 +102,7 @@ def _best(trace: Mapping[str, Any], step: int, lang: str = "en", views: Sequence
     check(trace)
     if kernel_runs() and not too_large(trace):
         try:
-            from viz.widget import Stepper
+            from minigrad.viz.widget import Stepper
         except ModuleNotFoundError:
             return iframe(trace, step, lang, views)
         return Stepper(trace, step, lang=lang, views=views)

@@ -1,6 +1,6 @@
 """`tensor.draw_graph()`: the graph that the engine recorded behind a tensor, as a `graphviz.Digraph`.
 
-    import viz
+    from minigrad import viz
     z = (x.T - x.exp()).pow(2).sum()
     z.draw_graph()                         shown by a notebook; .render("model.gv") writes model.gv and model.gv.svg
 
@@ -20,6 +20,14 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from minigrad.viz.draw_module import draw_module
+from minigrad.viz.draw_program import draw_program, draw_symbols
+from minigrad.viz.drawing import box, empty, to_svg, write
+from minigrad.viz.numbers import short
+from minigrad.viz.svg import palette
+from minigrad.viz.texts import Words, words
+from minigrad.viz.walks import oldest_first
+
 from minigrad.backend import to_numpy
 from minigrad.errors import NoGradientError
 from minigrad.graph import Node as Symbol
@@ -28,13 +36,6 @@ from minigrad.nodes import Leaf, Node, OpNode, Pick
 from minigrad.primitive import OUTPUT
 from minigrad.program import Program
 from minigrad.tensor import Tensor
-from viz.draw_module import draw_module
-from viz.draw_program import draw_program, draw_symbols
-from viz.drawing import box, empty, to_svg, write
-from viz.numbers import short
-from viz.svg import palette
-from viz.texts import Words, words
-from viz.walks import oldest_first
 
 __all__ = ["draw_graph", "to_svg", "write"]
 

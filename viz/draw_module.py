@@ -14,16 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from minigrad.viz.drawing import box, empty, text
+from minigrad.viz.svg import palette
+from minigrad.viz.texts import Words, words
+from minigrad.viz.walks import oldest_first
+
 from minigrad.backend import is_differentiable
 from minigrad.engine.modes import enable_grad
 from minigrad.errors import NoGradientError
 from minigrad.nn import Module
 from minigrad.nodes import Leaf, OpNode, Pick, next_birth
 from minigrad.tensor import Tensor
-from viz.drawing import box, empty, text
-from viz.svg import palette
-from viz.texts import Words, words
-from viz.walks import oldest_first
 
 Look = dict[str, str]
 

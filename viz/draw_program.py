@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from viz.drawing import box, empty
-from viz.svg import palette
-from viz.texts import Words, words
-from viz.walks import operands_first
+from minigrad.viz.drawing import box, empty
+from minigrad.viz.svg import palette
+from minigrad.viz.texts import Words, words
+from minigrad.viz.walks import operands_first
 
 LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("ink", "bold")}
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""

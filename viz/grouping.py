@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from viz.texts import Words, words
+from minigrad.viz.texts import Words, words
 
 MANY = 150
 """Nodes beyond which a graph is never shown whole at first."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from viz.page import framed, options_of, page, plain_table, text_table
+from minigrad.viz.page import framed, options_of, page, plain_table, text_table
 
 
 class Shown:

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from minigrad.viz.texts import words
+
 from minigrad.trace import state_at
 from minigrad.trace.schema import SAMPLE
 from minigrad.watch import trace_function
 from minigrad.watch.words import more_elements
-from viz.texts import words
 
 WAYS = ("columns", "rows", "both")
 MOST = 200  # rows plus columns: each is a pass of its own
@@ -104,8 +105,8 @@ def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequen
 def jacobian(
     f: Callable[..., Any], *args: Any, by: str = "both", step: int = 0, lang: str = "en", views: Sequence[str] = (), **options: Any
 ) -> Any:
-    """Show how the Jacobian of ``f`` at ``args`` fills. See :func:`jacobian_trace` for ``by``, :func:`viz.show` for the rest."""
-    from viz.display import show
+    """Show how the Jacobian of ``f`` at ``args`` fills. See :func:`jacobian_trace` for ``by``, :func:`minigrad.viz.show` for the rest."""
+    from minigrad.viz.display import show
 
     return show(jacobian_trace(f, *args, by=by, lang=lang, **options), step=step, lang=lang, views=views)
 

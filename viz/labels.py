@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from viz.layout.lines import turn_of
-from viz.notes import Note
-from viz.numbers import brief
-from viz.reading import column_of
-from viz.texts import Words
-from viz.wires import Box, Point, waypoints
+from minigrad.viz.layout.lines import turn_of
+from minigrad.viz.notes import Note
+from minigrad.viz.numbers import brief
+from minigrad.viz.reading import column_of
+from minigrad.viz.texts import Words
+from minigrad.viz.wires import Box, Point, waypoints
 
 Points = Sequence[Sequence[float]]
 

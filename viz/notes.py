@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from viz.layout.lines import turn_of
-from viz.reading import shape_label
-from viz.wires import Box, Point, waypoints
+from minigrad.viz.layout.lines import turn_of
+from minigrad.viz.reading import shape_label
+from minigrad.viz.wires import Box, Point, waypoints
 
 NOTE_WIDTH = 6.4
 """The width of one of its characters."""

@@ -16,15 +16,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minigrad.viz import scale
+from minigrad.viz.bundle import compact, script, stylesheet
+from minigrad.viz.layout import with_layout
+from minigrad.viz.numbers import short
+from minigrad.viz.reading import check, plain, runs, symbol_runs
+from minigrad.viz.speech import spoken, table_words
+from minigrad.viz.texts import words
+
 from minigrad.trace.replay import state_at
 from minigrad.trace.text import table
-from viz import scale
-from viz.bundle import compact, script, stylesheet
-from viz.layout import with_layout
-from viz.numbers import short
-from viz.reading import check, plain, runs, symbol_runs
-from viz.speech import spoken, table_words
-from viz.texts import words
 
 # Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports its height and asks for the theme.
 _START = """
@@ -158,10 +159,10 @@ def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0
         lang: language of the interface, "en" or "zh".
         views: further views that are open at first, of :data:`VIEWS`.
 
-    A Trace of more than :data:`viz.scale.FULL_DETAIL` nodes gives a page with an overview instead.
+    A Trace of more than :data:`minigrad.viz.scale.FULL_DETAIL` nodes gives a page with an overview instead.
 
     Raises:
-        viz.reading.TraceError: the document is not a Trace.
+        minigrad.viz.reading.TraceError: the document is not a Trace.
         ValueError: an unknown view or language.
     """
     options = options_of(step, lang, views)

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from viz.export import frame
-from viz.layout.measure import is_wide
+from minigrad.viz.export import frame
+from minigrad.viz.layout.measure import is_wide
 
 PIXELS_PER_INCH = 144
 LARGEST = 20_000

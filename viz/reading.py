@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from minigrad.viz.numbers import short
+
 from minigrad.trace.schema import SCHEMA, TraceError
 from minigrad.trace.text import accented, is_sign
-from viz.numbers import short
 
 COLUMN_OF_PHASE = {"primal": "v", "tangent": "d", "adjoint": "g", "accumulate": "g", "free": "g", "update": "v"}
 """The column that a step of this phase belongs to when it writes nothing itself."""

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from viz.texts import Words, words
+from minigrad.viz.texts import Words, words
 
 FULL_DETAIL = 5_000
 """Nodes up to which a Trace is laid out and sent to a browser. Up to here, groups keep the picture small (static/viewer/groups.js)."""

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from viz.hosting import kernel_runs
-from viz.page import Frame, to_html
+from minigrad.viz.hosting import kernel_runs
+from minigrad.viz.page import Frame, to_html
 
 
 def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:

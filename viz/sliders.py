@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from minigrad.viz.hosting import Shown, kernel_runs
+from minigrad.viz.layout import with_layout
+
 from minigrad.watch import trace_function
-from viz.hosting import Shown, kernel_runs
-from viz.layout import with_layout
 
 POINTS = 11  # places of a slider in a static page
 MOST = 2_000  # Traces in one page
@@ -33,10 +34,10 @@ def sliders(
         mode, tangents, title: as for :func:`minigrad.watch.trace_function`.
         points: places of each slider in a static page.
         live: trace anew at every move (a widget, needs a kernel) or hold a grid ready; by default live where a kernel runs.
-        step, lang, views: as for :func:`viz.show`.
+        step, lang, views: as for :func:`minigrad.viz.show`.
 
     Returns:
-        A :class:`viz.widget.Sliders` or a :class:`Grid`.
+        A :class:`minigrad.viz.widget.Sliders` or a :class:`Grid`.
 
     Raises:
         ValueError: no range; a range whose ends are no two different finite numbers in order; more than 2,000 points in a static page.
@@ -51,7 +52,7 @@ def sliders(
 
     moving = {name: span for name, span in spans.items() if isinstance(span, tuple)}
     if kernel_runs() if live is None else live:
-        from viz.widget import Sliders
+        from minigrad.viz.widget import Sliders
 
         return Sliders(trace, moving, step=step, lang=lang, views=views)
     return Grid(trace, moving, points, step=step, lang=lang, views=views)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minigrad.viz.numbers import short
+from minigrad.viz.reading import plain, symbol_runs
+from minigrad.viz.texts import Words, words
+
 from minigrad.trace import Divergence
 from minigrad.trace.text import pass_place, seeds
-from viz.numbers import short
-from viz.reading import plain, symbol_runs
-from viz.texts import Words, words
 
 TOLD = ("primal", "tangent", "free", "update")
 """Phases whose sentence needs nothing but the node and its value."""

@@ -12,19 +12,20 @@ from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
+from minigrad.viz import scale
+from minigrad.viz.bundle import stylesheet
+from minigrad.viz.grouping import grouped
+from minigrad.viz.labels import Label, labels_of
+from minigrad.viz.layout import measure, with_lines
+from minigrad.viz.notes import NOTE_WIDTH, Note, notes_of
+from minigrad.viz.numbers import heat_of, short
+from minigrad.viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs
+from minigrad.viz.speech import beginning, pass_text, spoken
+from minigrad.viz.texts import Words, words
+from minigrad.viz.wires import curve
+
 from minigrad.trace.replay import state_at
 from minigrad.trace.schema import LEVELS
-from viz import scale
-from viz.bundle import stylesheet
-from viz.grouping import grouped
-from viz.labels import Label, labels_of
-from viz.layout import measure, with_lines
-from viz.notes import NOTE_WIDTH, Note, notes_of
-from viz.numbers import heat_of, short
-from viz.reading import Run, caption, check, column_of, heading_runs, keeps, plain, runs
-from viz.speech import beginning, pass_text, spoken
-from viz.texts import Words, words
-from viz.wires import curve
 
 MARGIN = 16.0
 TIP = 8.0  # how far a line stops before its arrow's point
@@ -64,8 +65,8 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     graph stand the seeds of the passes, the step's formula and its sentence.
 
     Raises:
-        viz.reading.TraceError: the document is not a Trace.
-        ValueError: there is no such step, language or choice of groups; :class:`viz.scale.TooLarge` for a graph beyond full
+        minigrad.viz.reading.TraceError: the document is not a Trace.
+        ValueError: there is no such step, language or choice of groups; :class:`minigrad.viz.scale.TooLarge` for a graph beyond full
             detail, with an overview of it.
     """
     check(trace)

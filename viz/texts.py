@@ -10,7 +10,7 @@ import json
 import re
 from functools import cache
 
-from viz.bundle import STATIC
+from minigrad.viz.bundle import STATIC
 
 LANGUAGES = ("en", "zh")
 """Languages of the interface."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from viz.bundle import compact, script, stylesheet
-from viz.layout import with_layout
-from viz.page import Frame, embed, options_of, packed, text_table
-from viz.reading import check
-from viz.scale import TooLarge, as_text, overview, too_large
+from minigrad.viz.bundle import compact, script, stylesheet
+from minigrad.viz.layout import with_layout
+from minigrad.viz.page import Frame, embed, options_of, packed, text_table
+from minigrad.viz.reading import check
+from minigrad.viz.scale import TooLarge, as_text, overview, too_large
 
 try:
     import anywidget
@@ -44,9 +44,9 @@ class Stepper(anywidget.AnyWidget):
             output anew.
 
     Raises:
-        viz.reading.TraceError: the document is not a Trace.
+        minigrad.viz.reading.TraceError: the document is not a Trace.
         traitlets.TraitError: a step that does not exist.
-        ValueError: an unknown view or language; :class:`viz.scale.TooLarge` for a graph beyond full detail.
+        ValueError: an unknown view or language; :class:`minigrad.viz.scale.TooLarge` for a graph beyond full detail.
     """
 
     _esm = compact(script())
@@ -111,7 +111,7 @@ class Stepper(anywidget.AnyWidget):
 
 
 class Sliders(Stepper):
-    """A stepper whose function is traced again whenever an input is dragged. Made by :func:`viz.sliders`.
+    """A stepper whose function is traced again whenever an input is dragged. Made by :func:`minigrad.viz.sliders`.
 
     Attributes:
         inputs: the values at present; assigning others traces anew.
@@ -135,7 +135,7 @@ class Sliders(Stepper):
 
 
 class Pair(Stepper):
-    """Two Traces on one clock, as a widget. Made by :func:`viz.compare` in a notebook."""
+    """Two Traces on one clock, as a widget. Made by :func:`minigrad.viz.compare` in a notebook."""
 
     def __init__(self, comparison: Any):
         self._comparison = comparison

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from viz.layout.lines import turn_of
+from minigrad.viz.layout.lines import turn_of
 
 Point = tuple[float, float]
 

@@ -23,7 +23,7 @@ from .made import by_name, told_by
 from .students_side import FUNCTIONS, of_numbers
 
 EPSILON = sys.float_info.epsilon
-DRIVE = "lessons.exercises.students_side:difference"
+DRIVE = "minigrad.lessons.exercises.students_side:difference"
 
 
 def _mistake(name: str, say: str, wrong: Callable[..., Any], *others: Callable[..., Any]) -> Misconception:

@@ -273,7 +273,7 @@ dual = Exercise(
     {"products": 1, "sin and log": 1, "formulas": 1},
     _dual_cases,
     answers=("Dual", "sin", "log"),
-    drive="lessons.exercises.drive02:carried",
+    drive="minigrad.lessons.exercises.drive02:carried",
     forbid=(DERIVATIVES,),
     verify=_is_dual,
     where=_where_dual,

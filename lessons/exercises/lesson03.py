@@ -142,7 +142,7 @@ ORDER = _with_long_chain(
     Order(
         "topological_order",
         points={"chains": 1, "shared nodes": 1, "random graphs": 1},
-        drive="lessons.exercises.nodes:order",
+        drive="minigrad.lessons.exercises.nodes:order",
         present=lambda case: (
             f"a graph with the parents {case.args['parents']}, output {case.args['output']}"
             if len(case.args["parents"]) < 30
@@ -190,7 +190,7 @@ GRADIENTS = replace(
             ),
         )
     ),
-    drive="lessons.exercises.nodes:gradients",
+    drive="minigrad.lessons.exercises.nodes:gradients",
 )
 
 
@@ -244,7 +244,7 @@ GRAPH_RULES = told_by(
     {"value": 1, "first derivative": 1, "second derivative": 2},
     _cases,
     answers=("mul", "exp"),
-    drive="lessons.exercises.nodes:derivatives",
+    drive="minigrad.lessons.exercises.nodes:derivatives",
     forbid=("derivatives",),
     hints=(
         "`pull` gets a node `g` and gives nodes. Which functions of two nodes do you have that give a node?",

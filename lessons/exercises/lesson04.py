@@ -21,7 +21,7 @@ from ..grading.kinds import Cost, Number
 from .made import by_name, told_by
 from .students_side import MAPS
 
-DRIVE = "lessons.exercises.students_side:jacobian"
+DRIVE = "minigrad.lessons.exercises.students_side:jacobian"
 POINTS: dict[str, int] = {"polar coordinates": 2, "a matrix times x": 4, "one result": 3, "one input": 1, "each by itself": 3}
 """How many inputs each map has."""
 

@@ -148,7 +148,7 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
 @exercise(
     "hessian_times",
     points={"functions": 2, "linear in v": 1},
-    drive="lessons.exercises.drive06:hessian_times",
+    drive="minigrad.lessons.exercises.drive06:hessian_times",
     forbid=tuple(f"minigrad.autograd.functional.{name}" for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")),
     verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `hessian_times` returned"),
     hints=(
@@ -237,7 +237,7 @@ PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradien
     "sigmoid_function",
     points={"value": 1, "gradient": 2, "differentiated again": 1},
     answers=("Sigmoid",),
-    drive="lessons.exercises.drive06:own_function",
+    drive="minigrad.lessons.exercises.drive06:own_function",
     forbid=("minigrad.sigmoid", "minigrad.functions.sigmoid", "minigrad.Tensor.sigmoid"),
     verify=lambda case, got: same(_sigmoid_by_differences(**case.args), got, 1e-5, 1e-5, PARTS[case.args["part"]] + " of `Sigmoid`"),
     hints=(

@@ -74,7 +74,7 @@ def _slip_in_chain(name: str, say: str, pulled: Callable[[list[str], list[np.nda
 @exercise(
     "chain",
     points={"one operation": 1, "several": 2, "two runs": 1},
-    drive="lessons.exercises.drive07:chained",
+    drive="minigrad.lessons.exercises.drive07:chained",
     forbid=(DERIVATIVES,),
     verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `chain` makes"),
     hints=(
@@ -167,7 +167,7 @@ def Bprop(name: str, f: Callable[..., Any], inverse: Callable[..., Any], low: fl
         name,
         {"values": 1, "shapes": 1, "without x": 1},
         cases,
-        drive="lessons.exercises.drive07:rule",
+        drive="minigrad.lessons.exercises.drive07:rule",
         forbid=(DERIVATIVES,),
         verify=lambda case, got: judged(case, got, by_differences(case)),
         misconceptions=(
@@ -215,7 +215,7 @@ def _flags(name: str, say: str, **rows: str) -> Misconception:
 @exercise(
     "choices",
     points={row: 0.5 for row in "abcd"} | {"e": 1},
-    drive="lessons.exercises.drive07:chosen",
+    drive="minigrad.lessons.exercises.drive07:chosen",
     verify=_choice,
     hints=(
         "Three switches: all inputs or only the first (`get_all`), the parameters (`get_by_list`), your own cotangent (`sens_param`).",

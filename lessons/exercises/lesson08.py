@@ -57,7 +57,7 @@ def _told(case: Case, got: Any) -> str:
 @exercise(
     "looks_linear",
     points={"linear maps": 1, "other maps": 2},
-    drive="lessons.exercises.drive08:linear",
+    drive="minigrad.lessons.exercises.drive08:linear",
     verify=_told,
     hints=(
         "Two things must hold: g(u + w) is g(u) + g(w), and g of a multiple is the multiple of g. Which maps have one and not the other?",
@@ -121,7 +121,7 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
 @exercise(
     "jvp_from_vjp",
     points={"functions": 3, "linear in u": 1},
-    drive="lessons.exercises.drive08:pushed",
+    drive="minigrad.lessons.exercises.drive08:pushed",
     forbid=(
         "minigrad.func.jvp",
         "minigrad.func.linearize",

@@ -364,7 +364,7 @@ OWN_STEP = told_by(
     {"the gradients": 2, "some epochs": 1, "the network 2-25-25-25-2": 2},
     _networks,
     answers=("loss_and_gradients", "own_step"),
-    drive="lessons.exercises.drive11:by_own_engine",
+    drive="minigrad.lessons.exercises.drive11:by_own_engine",
     forbid=(DERIVATIVES, "minigrad.optim"),
     checked="Losses, gradients and trained parameters are held against those of minigrad, from the same first numbers.",
     present=lambda case: (

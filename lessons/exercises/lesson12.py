@@ -353,7 +353,7 @@ def _about_run(case: Case, got: Any) -> str:
 @exercise(
     "frugal",
     points={"result and gradient": 1, "memory": 2, "work": 1},
-    drive="lessons.exercises.drive12:frugal",
+    drive="minigrad.lessons.exercises.drive12:frugal",
     verify=_about_run,
     present=lambda case: f"frugal({case.args['n']} stages, x)",
     hints=(

@@ -18,7 +18,7 @@ from ..grading.judge import same
 from ..grading.kinds import Number
 from .made import by_name
 
-DRIVE = "lessons.exercises.students_side:own_operation"
+DRIVE = "minigrad.lessons.exercises.students_side:own_operation"
 
 
 def _hypotenuse(a: Any, b: Any) -> Any:

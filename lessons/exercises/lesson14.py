@@ -145,7 +145,7 @@ def Mended(name: str, groups: dict[str, Callable[..., Any]], reference: Callable
         name,
         dict.fromkeys(groups, 1.0),
         cases,
-        drive="lessons.exercises.drive14:value_and_gradient",
+        drive="minigrad.lessons.exercises.drive14:value_and_gradient",
         checked="Your function is called, and then differentiated by the engine.",
         present=lambda case: f"{name}(mg.tensor({shown(case.args['x'])}))",
         **options,

@@ -61,7 +61,7 @@ weighted = told_by(
     "weighted",
     {"values": 1, "on another device": 2},
     _tables,
-    drive="lessons.exercises.drive15:on_both",
+    drive="minigrad.lessons.exercises.drive15:on_both",
     checked="Your function is called with a tensor on the CPU and with one on the pretend device, and differentiated.",
     present=lambda case: f"weighted(mg.tensor({shown(case.args['x'])}))",
     hints=(

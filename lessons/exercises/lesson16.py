@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from minigrad.viz.adapters import Writer
 
 import minigrad as mg
 from minigrad.watch import trace_function
-from viz.adapters import Writer
 
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import as_plain, same
@@ -213,7 +213,7 @@ def Mend(letter: str) -> Exercise:
         {"the function of the zoo": 1, "other functions": 1},
         _graphs,
         answers=(name,),
-        drive="lessons.exercises.zoo:gradients",
+        drive="minigrad.lessons.exercises.zoo:gradients",
         title=f"Mending engine {letter}",
         forbid=(DERIVATIVES,),
         checked="Your part is put into the engine, and its gradients after two passes are held against minigrad's.",

@@ -36,14 +36,14 @@ __all__ = ["Feedback", "check", "hint", "known", "predict"]
 
 def known() -> "dict[str, Exercise]":
     """The exercises that a check can name: those of a `sheet.py` in the current folder, or else those of the lessons."""
-    sheet = importlib.import_module("lessons.grading.sheet")
+    sheet = importlib.import_module("minigrad.lessons.grading.sheet")
     own = Path("sheet.py")
     if own.is_file():
         return dict(sheet.public_exercises(own.resolve()))
     found: dict[str, Exercise] = {}
     for path in sorted((Path(__file__).parents[1] / "exercises").glob("lesson[0-9]*.py")):
         with contextlib.suppress(ModuleNotFoundError):  # what another lesson needs is no reason to fail in this one
-            found |= importlib.import_module(f"lessons.exercises.{path.stem}").EXERCISES
+            found |= importlib.import_module(f"minigrad.lessons.exercises.{path.stem}").EXERCISES
     return found
 
 
@@ -71,7 +71,7 @@ def _check(exercise: "Exercise", answers: tuple[object, ...], called: str) -> Fe
         call = f'{called}("{exercise.name}", {", ".join(exercise.answers)})'
         say = f"The answer is to be given too, behind the exercise's name: `{call}`"
         return Feedback(exercise.title or exercise.name, "unfinished", exercise.name, [Line("unfinished", say)], hints=exercise.hints)
-    feedback: Feedback = importlib.import_module("lessons.grading.checking").check_exercise(exercise, answers)
+    feedback: Feedback = importlib.import_module("minigrad.lessons.grading.checking").check_exercise(exercise, answers)
     return feedback
 
 

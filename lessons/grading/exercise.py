@@ -196,7 +196,7 @@ Accept = Callable[[Case, Any], Any]
 
 @dataclass(eq=False)
 class Exercise:
-    """One exercise. Made by `exercise` below, or by a kind out of `lessons.grading.kinds`.
+    """One exercise. Made by `exercise` below, or by a kind out of `minigrad.lessons.grading.kinds`.
 
     points: what each group is worth; a group's points are given if all its cases are right, else none of them.
     answers: the names that the student defines; by default the exercise's own. A case calls one of them.

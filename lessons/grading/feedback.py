@@ -95,7 +95,7 @@ class Feedback:
         if self.trace is None:
             return ""
         try:
-            import viz
+            from minigrad import viz
         except ImportError:
             return ""
         return str(viz.iframe(self.trace, self.step)._repr_html_())

@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from viz.layout import with_layout
-from viz.scale import TooLarge
-from viz.svg import to_svg
+from minigrad.viz.layout import with_layout
+from minigrad.viz.scale import TooLarge
+from minigrad.viz.svg import to_svg
 
 from .judge import Group, Judgement, smallest_case
 

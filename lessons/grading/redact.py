@@ -87,7 +87,11 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=f"minigrad-library-{tag}-", dir=base))
     try:
         source = Path(str(minigrad.__file__)).parent
-        shutil.copytree(source, folder / "minigrad", ignore=shutil.ignore_patterns("__pycache__", "*.so", "cli", "design", "__main__.py"))
+        shutil.copytree(
+            source,
+            folder / "minigrad",
+            ignore=shutil.ignore_patterns("__pycache__", "*.so", "cli", "design", "__main__.py", "viz", "lessons"),
+        )
         ours = folder / "untrusted"
         ours.mkdir()
         (ours / "__init__.py").write_text('"""What runs of the grader beside a student\'s code. There are no answers here."""\n')

@@ -1,8 +1,8 @@
 """A sheet: a notebook with exercises, and how to tell before anybody is graded whether it is fit to grade with.
 
 After reading this file you know the two ways to write one. A lesson names the module of its exercises in its notebook's metadata
-({"minigrad": {"exercises": "lessons.exercises.lesson02"}}); an instructor puts a `sheet.py` beside the notebook. In the notebook the cells
-carry nbgrader's metadata: solution cells with markers, and locked check cells that say `check("name", …)` and are worth what the
+({"minigrad": {"exercises": "minigrad.lessons.exercises.lesson02"}}); an instructor puts a `sheet.py` beside the notebook. In the notebook
+the cells carry nbgrader's metadata: solution cells with markers, and locked check cells that say `check("name", …)` and are worth what the
 exercise is worth. `own_solution` runs the instructor's notebook and judges it; `missed_mistakes` lets the classic mistakes through the
 cases and tells which of them would get full points.
 """

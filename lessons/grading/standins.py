@@ -1,9 +1,9 @@
 """Stand-ins for packages that only display: importing matplotlib in an answer's cell must not cost the answer.
 
-After reading this file you know what `plt.plot(x)` does while a hand-in is graded: nothing. Anything can be asked of a stand-in; it
-gives another one. `lessons.grading` is one too: the checks in a notebook are for the student, and the grader does not look at them.
-A package that a lesson's own cells use, and that is not here, can be imported as well, so that the rest of the cell runs: it is the first
-use of it that fails, with a sentence.
+After reading this file you know what `plt.plot(x)` does while a hand-in is graded: nothing. Anything can be asked of a stand-in; it gives
+another one. `minigrad.lessons.grading` is one too: the checks in a notebook are for the student, and the grader does not look at them. A
+package that a lesson's own cells use, and that is not here, can be imported as well, so that the rest of the cell runs: it is the first use
+of it that fails, with a sentence.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 DISPLAY_ONLY = frozenset(
-    "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel viz lessons otter nbgrader".split()
+    "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel otter nbgrader".split()
 )
+OUR_OWN = ("minigrad.viz", "minigrad.lessons")
+"""Of minigrad itself: the pictures, and the checks in a notebook."""
 
 NOT_HERE = frozenset({"sympy"})
 """What the lessons' own cells use and no exercise asks for. Any other package that is not here fails at its import, as everywhere."""
@@ -98,12 +100,13 @@ class _Finder:
         self.nothing = nothing_
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in DISPLAY_ONLY else None  # type: ignore[arg-type]
+        ours = name.startswith(OUR_OWN) or name.partition(".")[0] in DISPLAY_ONLY
+        return ModuleSpec(name, self, is_package=True) if ours else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _StandIn(spec.name)
         module.nothing = self.nothing  # type: ignore[attr-defined]
-        module.__all__ = []  # type: ignore[attr-defined]  # for `from viz import *`
+        module.__all__ = []  # type: ignore[attr-defined]  # for `from matplotlib import *`
         return module
 
     def exec_module(self, module: ModuleType) -> None:

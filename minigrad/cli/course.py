@@ -5,8 +5,7 @@ import os
 import secrets
 from pathlib import Path
 
-LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-"""The course lies beside the package `minigrad`, in a checkout as in an installation."""
+LESSONS = Path(str(importlib.import_module("minigrad.lessons").__file__)).resolve().parent
 
 
 def lesson_named(text: str, lessons: Path = LESSONS) -> Path | None:
@@ -28,7 +27,9 @@ def copy_course(lessons: Path, folder: Path, files: list[Path] | None = None, re
     files: relative to `lessons`; by default those of the whole course. Returns the relative paths that were copied, and those that were
     kept because they differ.
     """
-    student_file = importlib.import_module("lessons.edition").student_file  # by name: the engine's package does not depend on the course
+    student_file = importlib.import_module(
+        "minigrad.lessons.edition"
+    ).student_file  # by name: the engine's package does not depend on the course
     copied, kept = [], []
     for path in course_files(lessons) if files is None else files:
         ours, theirs = lessons / path, folder / path

@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
             sys.stdout.write(drawing.source)
             return 0
         try:
-            import_module("viz.draw").write(drawing, options.output)
+            import_module("minigrad.viz.draw").write(drawing, options.output)
         except OSError as error:
             return not_written(options.output, error)
         except (RuntimeError, ValueError) as error:  # no program that could draw it, no room in a file of pixels, no letters
@@ -82,7 +82,7 @@ def _drawing(options: argparse.Namespace) -> Any:
     if options.groups and not layered:
         raise UsageError(f"--groups is for modules, and {formula.source} is none")
     try:
-        draw = import_module("viz.draw")
+        draw = import_module("minigrad.viz.draw")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if options.groups == "closed":
@@ -109,7 +109,7 @@ def _as_it_is(formula: Drawable, options: argparse.Namespace) -> Any:
     if options.groups:
         raise UsageError(f"--groups is for modules, and {formula.source} is none")
     try:
-        draw = import_module("viz.draw")
+        draw = import_module("minigrad.viz.draw")
         names = _tensors(formula.variables) if isinstance(formula.thing, Tensor) else None
         return draw.draw_graph(formula.thing, names=names, limit=options.limit, lang=options.lang)
     except ModuleNotFoundError as error:

@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
     # By name: the engine's package does not depend on the course.
     names = ("run", "exercise", "confine", "journal", "handins")
     try:
-        grading = {name: importlib.import_module(f"lessons.grading.{name}") for name in names}
+        grading = {name: importlib.import_module(f"minigrad.lessons.grading.{name}") for name in names}
     except ImportError as error:
         complain(f"the course is not installed beside minigrad ({error})")
         return 2
@@ -131,7 +131,7 @@ def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
     if not journal.is_file():
         return "" if options.do is _run else f"there is no journal in {out}: `minigrad grade run SHEET SUBMITTED --out {out}` writes it."
     name = grader.sheet_at(str(grader.sheet_file(sheet))).name
-    lines = importlib.import_module("lessons.grading.journal").read(journal)
+    lines = importlib.import_module("minigrad.lessons.grading.journal").read(journal)
     known = next((line["sheet"]["name"] for line in lines if line["kind"] == "hand-in"), name)
     return "" if known == name else f"{out} holds the results of {known}, not of {name}. Give each sheet a folder of its own."
 
@@ -210,7 +210,7 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
     if problem := _wrong_input(options, grader):
         complain(problem)
         return 2
-    form = importlib.import_module("lessons.grading.results.export")
+    form = importlib.import_module("minigrad.lessons.grading.results.export")
     names = ("canvas", "moodle", "gradescope", "nbgrader", "pages", "report")
     chosen = {name: getattr(options, name) for name in names}
     if not any(chosen.values()):
@@ -229,13 +229,13 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
 
 
 def _sheet(options: argparse.Namespace, grader: Any) -> int:
-    sheet = importlib.import_module("lessons.grading.sheet")
+    sheet = importlib.import_module("minigrad.lessons.grading.sheet")
     report = sheet.examine(sheet.load_sheet(options.sheet))
     print(report)
     return int(report.exit_code)
 
 
 def _doctor(options: argparse.Namespace, grader: Any) -> int:
-    finding = importlib.import_module("lessons.grading.doctor").examine()
+    finding = importlib.import_module("minigrad.lessons.grading.doctor").examine()
     print(finding)
     return int(finding.level in ("", "process"))

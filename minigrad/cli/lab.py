@@ -149,7 +149,7 @@ def _runs(lesson: Path) -> bool:
         complain(_failure(notebook, error))
         return False
     _print_outputs(notebook)
-    our_fault = importlib.import_module("lessons.grading").OUR_FAULT
+    our_fault = importlib.import_module("minigrad.lessons.grading").OUR_FAULT
     if broken := [cell.id for cell in notebook.cells if our_fault in str(cell.get("outputs"))]:
         complain(f"{lesson.name}: the checks in these cells do not work: {', '.join(broken)}. The course and minigrad do not fit together.")
         return False

@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         complain(f"cannot write to {folder}: {error.strerror} ({error.filename})")
         return 1
-    except importlib.import_module("lessons.edition").EditionError as error:
+    except importlib.import_module("minigrad.lessons.edition").EditionError as error:
         complain(f"nothing more was released: {error}")
         return 1
     there = sum(len(files) for _, files in chosen) - len(copied) - len(kept)

@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--title", default="minigrad: the course", metavar="TEXT", help="default: %(default)s")
     parser.add_argument("--verbose", action="store_true", help="print what Sphinx does")
     options = parser.parse_args(argv)
-    site = importlib.import_module("lessons.site")  # by name: the engine's package does not depend on the course
+    site = importlib.import_module("minigrad.lessons.site")  # by name: the engine's package does not depend on the course
     try:
         first = site.build(options.folder.expanduser(), LESSONS, options.title, options.verbose)
     except site.SiteError as error:

@@ -176,7 +176,7 @@ def page_options(options: argparse.Namespace, form: str) -> dict[str, Any]:
     if chosen and form == "json":
         raise UsageError("--lang is for what is shown of a Trace; as JSON it is the Trace itself, whose sentences are English")
     try:
-        import_module("viz.page").options_of(**chosen)
+        import_module("minigrad.viz.page").options_of(**chosen)
     except ModuleNotFoundError:
         pass  # the page itself will say so
     except ValueError as error:
@@ -232,7 +232,7 @@ def save(trace: dict[str, Any], output: str, **options: Any) -> int:
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", UserWarning)
-            import_module("viz.export").save(trace, output, **options)
+            import_module("minigrad.viz.export").save(trace, output, **options)
         for warning in warned:
             complain(as_options(str(warning.message)))
     except (ModuleNotFoundError, ValueError) as error:
@@ -283,7 +283,7 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
             more = {"mode": options.mode, "tangents": tangents, "names": formula.names, "source": source, "title": title}
             trace: dict[str, Any] = trace_function(function, *inputs, **more, most=_most_nodes() if drawn else None)
     except TraceTooLargeError as error:
-        raise UsageError(import_module("viz.scale").refusal(title, options.lang)) from error
+        raise UsageError(import_module("minigrad.viz.scale").refusal(title, options.lang)) from error
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(f"{formula.source} cannot be computed with these values: {error}") from error
     except UsageError:
@@ -297,7 +297,7 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
 def _most_nodes() -> int | None:
     """The nodes of the largest graph that is drawn; None where viz, which draws it, is not installed, and will be asked for later."""
     try:
-        return int(import_module("viz.scale").FULL_DETAIL)
+        return int(import_module("minigrad.viz.scale").FULL_DETAIL)
     except ModuleNotFoundError:
         return None
 
@@ -476,7 +476,7 @@ def _reason(operation: str, column: str) -> str:
 
 def _table_words(lang: str) -> dict[str, str]:
     """The words of the text tables; other languages than English are viz's."""
-    return import_module("viz.speech").table_words(import_module("viz.texts").words(lang))  # type: ignore[no-any-return]
+    return import_module("minigrad.viz.speech").table_words(import_module("minigrad.viz.texts").words(lang))  # type: ignore[no-any-return]
 
 
 def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
@@ -486,7 +486,7 @@ def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
         text = table(trace, more.get("step"), _table_words(more["lang"]) if "lang" in more else None)
     else:
         # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
-        module, function = {"html": ("viz.page", "to_html"), "svg": ("viz.svg", "to_svg")}[format]
+        module, function = {"html": ("minigrad.viz.page", "to_html"), "svg": ("minigrad.viz.svg", "to_svg")}[format]
         try:
             text = getattr(import_module(module), function)(trace, **more)
         except ModuleNotFoundError as error:

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-import viz
+from minigrad import viz
 
 TOKEN = "course"
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|file|about):")

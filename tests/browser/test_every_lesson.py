@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-
-from lessons.edition import MARKER
-from lessons.workshop import FILE, HEAD, MADE_IN
+from minigrad.lessons.edition import MARKER
+from minigrad.lessons.workshop import FILE, HEAD, MADE_IN
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 

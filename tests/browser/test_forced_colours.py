@@ -3,13 +3,12 @@
 import functools
 
 import pytest
+from minigrad.viz import training
 
 import minigrad as mg
-import viz
-from minigrad import nn
+from minigrad import nn, viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import open_text
-from viz import training
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 

@@ -5,16 +5,16 @@ import re
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading.kinds.predict import Predict
+from minigrad.viz.grouping import Tree
 
 import minigrad as mg
-import viz
-from lessons.grading.kinds.predict import Predict
+from minigrad import viz
 from minigrad.program import trace as record
 from minigrad.trace.replay import state_at
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, to
 from tests.browser.test_views import Tower, step_of, view
-from viz.grouping import Tree
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 

@@ -4,11 +4,11 @@ import re
 from itertools import pairwise
 
 import pytest
+from minigrad.viz.reading import plain, runs
 
 import minigrad as mg
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, to
-from viz.reading import plain, runs
 
 pytestmark = pytest.mark.browser
 

@@ -4,15 +4,15 @@ import itertools
 import json
 
 import pytest
+from minigrad.viz.bundle import script
+from minigrad.viz.layout import layout
+from minigrad.viz.layout.lines import in_lines
+from minigrad.viz.wires import curve
 
 import minigrad as mg
 from minigrad.watch import trace_function
 from tests.browser.conftest import to
 from tests.helpers.trace_samples import all_samples, chain
-from viz.bundle import script
-from viz.layout import layout
-from viz.layout.lines import in_lines
-from viz.wires import curve
 
 pytestmark = pytest.mark.browser
 

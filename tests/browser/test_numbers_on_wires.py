@@ -4,14 +4,14 @@ import html
 import re
 
 import pytest
+from minigrad.viz.layout import with_layout
+from minigrad.viz.notes import NOTE_WIDTH, notes_of
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, to
 from tests.helpers.trace_samples import all_samples
-from viz.layout import with_layout
-from viz.notes import NOTE_WIDTH, notes_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 

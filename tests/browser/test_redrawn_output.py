@@ -8,7 +8,8 @@ pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 
 CELLS = {
     "stepper": """
-import minigrad as mg, viz
+import minigrad as mg
+from minigrad import viz
 def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 stepper = viz.show(f, 2.0, 5.0, views=["story"])

@@ -7,8 +7,7 @@ import re
 import threading
 
 import pytest
-
-from lessons import site
+from minigrad.lessons import site
 
 pytestmark = [
     pytest.mark.whole,

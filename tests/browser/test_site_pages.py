@@ -6,8 +6,7 @@ import threading
 
 import nbformat
 import pytest
-
-from lessons import site
+from minigrad.lessons import site
 
 pytestmark = [
     pytest.mark.browser,

@@ -4,13 +4,13 @@ import random
 import struct
 
 import pytest
+from minigrad.viz.bundle import script
+from minigrad.viz.numbers import brief, short
 
-import viz
+from minigrad import viz
 from tests.browser.conftest import at_each, to
 from tests.helpers.hand_tracer import trace
 from tests.helpers.trace_samples import SEED_CODE, all_samples, chain
-from viz.bundle import script
-from viz.numbers import brief, short
 
 pytestmark = pytest.mark.browser
 

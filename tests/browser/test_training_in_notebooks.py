@@ -1,16 +1,16 @@
 """The training view as its readers meet it: live in a notebook while cells run, and as a page from a file."""
 
 import pytest
+from minigrad.viz import training
 
 import minigrad as mg
-import viz
-from minigrad import nn
-from viz import training
+from minigrad import nn, viz
 
 pytestmark = pytest.mark.browser
 
 TRAINING = """
-import minigrad as mg, viz
+import minigrad as mg
+from minigrad import viz
 from minigrad import nn
 from time import sleep
 x, label = mg.data.disc(60, seed=0).tensors

@@ -6,15 +6,15 @@ import math
 import re
 
 import pytest
+from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.numbers import short
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.trace.replay import cut_sums, state_at
 from minigrad.watch import trace_function
 from tests.browser.conftest import at_each, to
 from tests.helpers.trace_samples import all_samples, chain
-from viz.jacobian import jacobian_trace
-from viz.numbers import short
 
 pytestmark = pytest.mark.browser
 
@@ -774,7 +774,7 @@ def test_the_interface_speaks_chinese(show, visit, axe):
 
 def test_every_text_has_a_chinese_counterpart(visit, tmp_path):
     path = tmp_path / "page.html"
-    from viz.bundle import script
+    from minigrad.viz.bundle import script
 
     path.write_text(f"<script type=module>{script()}\nwindow.texts = TEXTS;</script>", encoding="utf-8")
     visit.page.goto(path.as_uri())

@@ -12,7 +12,8 @@ pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 CELLS = {
     "all": """
 import copy
-import minigrad as mg, viz
+import minigrad as mg
+from minigrad import viz
 from minigrad.watch import trace_function
 def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
@@ -175,7 +176,8 @@ def test_every_view_lives_in_the_notebook(lab, visit, axe, app):
 
 LARGE = """
 import json
-import minigrad as mg, viz
+import minigrad as mg
+from minigrad import viz
 from minigrad.watch import trace_function
 def chain(x):
     for i in range(1999):

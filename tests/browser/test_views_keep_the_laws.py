@@ -9,16 +9,16 @@ import math
 import re
 
 import pytest
+from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.numbers import short
+from minigrad.viz.scale import too_large
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.trace import check_laws, state_at
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
 from tests.helpers.lesson_traces import NOTEBOOKS, collect
-from viz.jacobian import jacobian_trace
-from viz.numbers import short
-from viz.scale import too_large
 
 pytestmark = pytest.mark.browser
 

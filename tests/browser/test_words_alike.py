@@ -1,15 +1,15 @@
 """Python's pictures and the viewer say the same: the table of texts, the sentences, the names of passes."""
 
 import pytest
+from minigrad.viz.bundle import script
+from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.speech import names_of, pass_text, sentence
+from minigrad.viz.texts import LANGUAGES, texts, words
 
 import minigrad as mg
 from minigrad.autograd.checkpoint import checkpoint
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
-from viz.bundle import script
-from viz.jacobian import jacobian_trace
-from viz.speech import names_of, pass_text, sentence
-from viz.texts import LANGUAGES, texts, words
 
 pytestmark = pytest.mark.browser
 

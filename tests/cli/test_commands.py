@@ -304,7 +304,7 @@ def test_a_file_that_cannot_be_written_is_explained(command, tmp_path):
 
 def test_a_picture_without_its_package_says_what_to_install(command, monkeypatch):
     def without_viz(name):
-        if name.startswith("viz"):
+        if name.startswith("minigrad.viz"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return importlib.import_module(name)
 
@@ -505,7 +505,7 @@ def test_check_fails_with_the_error_of_the_failing_cell(check, course):
 @pytest.mark.whole
 def test_check_fails_where_a_check_of_the_course_does_not_work(check, course):
     """The cell runs, since a check never raises; but the course is not fit to be taught."""
-    write_notebook(course / "01_first.ipynb", "from lessons.grading import _guarded\n_guarded('sin', lambda exercise: 1 / 0)")
+    write_notebook(course / "01_first.ipynb", "from minigrad.lessons.grading import _guarded\n_guarded('sin', lambda exercise: 1 / 0)")
     done = check(course)
     assert done.returncode == 1
     assert "01_first.ipynb: the checks in these cells do not work" in done.stderr
@@ -718,7 +718,7 @@ def test_a_picture_of_a_part_says_so_in_one_line(command, tmp_path, mine):
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf", "webp", "gif"])
 def test_a_graph_too_large_to_draw_is_refused_before_it_is_recorded(command, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("viz.scale.FULL_DETAIL", 30)
+    monkeypatch.setattr("minigrad.viz.scale.FULL_DETAIL", 30)
     (tmp_path / "mine.py").write_text("def f(x, many):\n    for _ in range(int(many.item())):\n        x = x.sin()\n    return x\n")
     most = []
     traced = trace_command.trace_function
@@ -853,7 +853,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(command, tmp_path, mine, monke
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
     pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("viz.scale.FULL_DETAIL", 30)
+    monkeypatch.setattr("minigrad.viz.scale.FULL_DETAIL", 30)
     (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
     (tmp_path / "unread.py").write_text("def f(:\n")
     before = sorted(os.listdir(tmp_path))
@@ -984,7 +984,7 @@ def test_what_is_shown_takes_a_language_and_the_trace_itself_does_not(command, t
 
 def test_films_take_a_language(command, tmp_path):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
-    from viz.export.frame import FONTS, fonts
+    from minigrad.viz.export.frame import FONTS, fonts
 
     if fonts() == [FONTS[0]]:
         pytest.skip("no font with Chinese letters is installed")

@@ -257,7 +257,7 @@ def _work_is_whole(name: str, folder: Path) -> None:
         assert [path.name for path in (folder / "public").iterdir()] == ["index.html"]
         assert (folder / "public" / "index.html").read_text() == "the site before"
     if name == "grade":
-        from lessons.grading.journal import last_hand_ins
+        from minigrad.lessons.grading.journal import last_hand_ins
 
         assert list(last_hand_ins(folder / "results" / "journal.jsonl")) == ["ada"]
         assert not (folder / "results" / "work").exists()

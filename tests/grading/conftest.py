@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.grading import calls, checking
 
-from lessons.grading import calls, checking
 from tests.helpers.grader_libraries import made_once
 
 

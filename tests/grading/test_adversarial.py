@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import confine, pages, run, supervisor
+from minigrad.lessons.grading.judge import Judgement
 
-from lessons.grading import confine, pages, run, supervisor
-from lessons.grading.judge import Judgement
 from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
 from tests.helpers.adversarial.lab import POINTS, HandIn, notebook
 from tests.helpers.grader_libraries import made_once

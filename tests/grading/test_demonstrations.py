@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from minigrad.lessons.grading import run, supervisor
+from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
+from minigrad.lessons.grading.handins import code_cells
+from minigrad.lessons.grading.journal import last_hand_ins
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.worker import names_in
 
-from lessons.grading import run, supervisor
-from lessons.grading.demonstrations import demonstrations, to_leave_out
-from lessons.grading.handins import code_cells
-from lessons.grading.journal import last_hand_ins
-from lessons.grading.sheet import load_sheet
-from lessons.grading.worker import names_in
 from tests.helpers.small_class import hand_in
 
 SETUP = "import math\nimport numpy as np\nimport minigrad as mg"
@@ -108,7 +108,7 @@ def test_the_lessons_demonstrations_are_left_out():
 # ------------------------------------------------------------------------------------------------------- in a hand-in
 
 SHEET = """
-from lessons.grading.exercise import Case, exercise
+from minigrad.lessons.grading.exercise import Case, exercise
 
 @exercise("free", points={"all": 1}, is_value=True, limit_s=2.0)
 def free(rng):
@@ -134,7 +134,7 @@ SILENTLY = "try:\n    mg.func.grad(lambda x: x * x)(mg.tensor(2.0))\n    free = 
 
 def book(free: str = FREE, own: str = OWN, shown: str = SHOWN) -> dict:
     """A notebook of the sheet above."""
-    cells = [("setup", "import minigrad as mg\nfrom lessons.grading import check", None), ("shown", shown, None)]
+    cells = [("setup", "import minigrad as mg\nfrom minigrad.lessons.grading import check", None), ("shown", shown, None)]
     for name, source in (("free", free), ("own", own)):
         cells += [(name, source, "solution"), (f"{name}-check", f'check("{name}", {name})', "grade")]
     made = []

@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import redact
+from minigrad.lessons.grading.exercise import DERIVATIVES
+from minigrad.lessons.grading.kinds import Backward, Cost, Gradients, Jvp, Unbroadcast, Vjp
 
 import minigrad as mg
-from lessons.grading import redact
-from lessons.grading.exercise import DERIVATIVES
-from lessons.grading.kinds import Backward, Cost, Gradients, Jvp, Unbroadcast, Vjp
 from minigrad.primitive import registry
 
 SCRIPT = """

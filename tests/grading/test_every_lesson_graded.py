@@ -10,11 +10,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
-from lessons.edition import student_file
-from lessons.grading import confine, handins, run
-from lessons.grading.pages import student_html, student_markdown
-from lessons.grading.sheet import load_sheet
+from minigrad.lessons.edition import student_file
+from minigrad.lessons.grading import confine, handins, run
+from minigrad.lessons.grading.pages import student_html, student_markdown
+from minigrad.lessons.grading.sheet import load_sheet
 
 LESSONS = Path(__file__).parents[2] / "lessons"
 NOTEBOOKS = sorted(path.name for path in LESSONS.glob("*.ipynb"))

@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 import pytest
-
-from lessons.grading import wire
-from lessons.grading.exercise import Case, Exercise, SheetError, elements, exercise, plain_problem
+from minigrad.lessons.grading import wire
+from minigrad.lessons.grading.exercise import Case, Exercise, SheetError, elements, exercise, plain_problem
 
 
 @exercise("vjp_sin", points={"values": 2, "shapes": 1}, forbid=["minigrad.vjp"], limit_s=3.0)
@@ -135,7 +134,7 @@ def test_a_mistake_of_the_instructor_is_told(make, say):
 
 
 def test_a_drive_is_handed_over_as_source_that_needs_no_part_of_the_grader():
-    e = Exercise("sweep", {"a": 1}, None, drive="lessons.grading.drives:sweep")
+    e = Exercise("sweep", {"a": 1}, None, drive="minigrad.lessons.grading.drives:sweep")
     source, function = e.drive_code()
     assert function == "sweep"
     assert "lessons" not in "".join(line for line in source.splitlines() if line.startswith(("import", "from")))

@@ -4,12 +4,12 @@ import sys
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import forbidden
+from minigrad.lessons.grading.checking import check_exercise
+from minigrad.lessons.grading.exercise import DERIVATIVES, Case, exercise
+from minigrad.lessons.grading.kinds import Number, Optimiser, Vjp
 
 import minigrad as mg
-from lessons.grading import forbidden
-from lessons.grading.checking import check_exercise
-from lessons.grading.exercise import DERIVATIVES, Case, exercise
-from lessons.grading.kinds import Number, Optimiser, Vjp
 from minigrad.primitive import registry
 
 SIN = Vjp("vjp_sin", mg.sin)

@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from lessons.grading import confine
-from lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading import confine
+from minigrad.lessons.grading.sheet import load_sheet
 
 GUIDE = Path(__file__).parents[2] / "lessons" / "instructors_guide.md"
 NAME = "02_forward_and_reverse_mode"

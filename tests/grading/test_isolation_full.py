@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.grading import confine, doctor, redact, run, supervisor
 
-from lessons.grading import confine, doctor, redact, run, supervisor
 from minigrad.cli import main
 from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
 

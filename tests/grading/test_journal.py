@@ -7,8 +7,7 @@ import signal
 import time
 
 import pytest
-
-from lessons.grading.journal import Journal, JournalError, last_grades, last_hand_ins, read
+from minigrad.lessons.grading.journal import Journal, JournalError, last_grades, last_hand_ins, read
 
 
 def line(student: str, **more) -> dict:

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading.exercise import Case, Exercise, Misconception, Returned, SheetError, Where
+from minigrad.lessons.grading.judge import Judgement, judge, same, shown
 
 import minigrad as mg
-from lessons.grading.exercise import Case, Exercise, Misconception, Returned, SheetError, Where
-from lessons.grading.judge import Judgement, judge, same, shown
 
 A = np.array([1.0, 2.0, 3.0])
 

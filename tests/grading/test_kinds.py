@@ -6,15 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-import minigrad as mg
-from lessons.exercises.lesson02 import EXERCISES
-from lessons.grading.checking import judge_here
-from lessons.grading.drives import large
-from lessons.grading.exercise import Case, Returned, SheetError
-from lessons.grading.graphs import by_engine, of_tape
-from lessons.grading.judge import as_plain, judge
-from lessons.grading.kinds import (
+from minigrad.lessons.exercises.lesson02 import EXERCISES
+from minigrad.lessons.grading.checking import judge_here
+from minigrad.lessons.grading.drives import large
+from minigrad.lessons.grading.exercise import Case, Returned, SheetError
+from minigrad.lessons.grading.graphs import by_engine, of_tape
+from minigrad.lessons.grading.judge import as_plain, judge
+from minigrad.lessons.grading.kinds import (
     Backward,
     Cost,
     Executor,
@@ -30,12 +28,14 @@ from lessons.grading.kinds import (
     Unbroadcast,
     Vjp,
 )
-from lessons.grading.kinds.cost import adjoints
-from lessons.grading.kinds.graph_work import gradient_rows, new_rows_problem
-from lessons.grading.local import run_cases
-from lessons.grading.sheet import missed_mistakes
-from lessons.grading.student_trace import Example
-from viz.jacobian import jacobian_trace
+from minigrad.lessons.grading.kinds.cost import adjoints
+from minigrad.lessons.grading.kinds.graph_work import gradient_rows, new_rows_problem
+from minigrad.lessons.grading.local import run_cases
+from minigrad.lessons.grading.sheet import missed_mistakes
+from minigrad.lessons.grading.student_trace import Example
+from minigrad.viz.jacobian import jacobian_trace
+
+import minigrad as mg
 
 
 def points(exercise, seed=1, seconds=60.0, **answers):

@@ -5,14 +5,14 @@ The engine below is not the library of broken sweeps: it is a class such as stud
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading.exercise import Returned
+from minigrad.lessons.grading.graphs import by_differences, by_engine, close, first_wrong, names, output, random_graph, single
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.kinds import Backward
+from minigrad.lessons.grading.kinds.backward import SCALAR_OPS, array_graphs, graph_of, shared_graphs
+from minigrad.lessons.grading.local import run_cases
+from minigrad.lessons.grading.misconceptions import BY_NAME, CLASSIC, MISTAKES, sweep
 
-from lessons.grading.exercise import Returned
-from lessons.grading.graphs import by_differences, by_engine, close, first_wrong, names, output, random_graph, single
-from lessons.grading.judge import judge
-from lessons.grading.kinds import Backward
-from lessons.grading.kinds.backward import SCALAR_OPS, array_graphs, graph_of, shared_graphs
-from lessons.grading.local import run_cases
-from lessons.grading.misconceptions import BY_NAME, CLASSIC, MISTAKES, sweep
 from minigrad.trace import validate
 
 

@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading.exercise import Returned
+from minigrad.lessons.grading.graphs import by_engine
+from minigrad.lessons.grading.judge import Judgement, as_plain, judge
+from minigrad.lessons.grading.kinds import Backward, Number, Vjp
+from minigrad.lessons.grading.kinds.backward import graph_of
+from minigrad.lessons.grading.misconceptions import BY_NAME
+from minigrad.lessons.grading.pages import student_html, student_markdown, sweep_picture
 
 import minigrad as mg
-from lessons.grading.exercise import Returned
-from lessons.grading.graphs import by_engine
-from lessons.grading.judge import Judgement, as_plain, judge
-from lessons.grading.kinds import Backward, Number, Vjp
-from lessons.grading.kinds.backward import graph_of
-from lessons.grading.misconceptions import BY_NAME
-from lessons.grading.pages import student_html, student_markdown, sweep_picture
 
 BACKWARD = Backward("gradients")
 HOSTILE = "<script>window.PWNED=1</script><img src=x onerror=alert(1)> `<b>` | [a](javascript:alert(1)) ![i](http://a.example/x) # h"
@@ -148,7 +148,7 @@ def test_each_mark_is_drawn_round_its_node():
 
 def test_a_graph_that_is_too_large_to_draw_has_no_picture(monkeypatch):
     j = judged("sign")
-    monkeypatch.setattr("viz.scale.too_large", lambda trace: True)
+    monkeypatch.setattr("minigrad.viz.scale.too_large", lambda trace: True)
     html = page(j)
     assert "verdict a0" not in html and "The first wrong node is" in html
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
+from minigrad.lessons.grading import confine, run
+from minigrad.lessons.grading.results import gradescope, lms, report, similarity, site, tables
+from minigrad.lessons.grading.sheet import load_sheet
 
-from lessons.grading import confine, run
-from lessons.grading.results import gradescope, lms, report, similarity, site, tables
-from lessons.grading.sheet import load_sheet
 from minigrad.cli import main
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.small_class import notebook, write_sheet
@@ -206,12 +206,12 @@ def test_the_zip_grades_a_hand_in_by_itself(graded, tmp_path):
     with zipfile.ZipFile(io.BytesIO(gradescope.autograder(load_sheet(notebook_path), notebook_path))) as archive:
         beside = [name for name in archive.namelist() if name.startswith("sheet/")]
     assert beside == ["sheet/sheet.py", "sheet/small.ipynb", "sheet/small_drive.py"], "the drive's module goes with its sheet"
-    assert "lessons.grading.results.gradescope sheet/sheet.py" in script
+    assert "minigrad.lessons.grading.results.gradescope sheet/sheet.py" in script
     submission = tmp_path / "submission"
     submission.mkdir()
     (submission / "small (1).ipynb").write_text(json.dumps(notebook({"g": "def g(x):\n    return x"})))
     out = tmp_path / "results" / "results.json"
-    code = "import sys, runpy; sys.argv[0] = 'x'; runpy.run_module('lessons.grading.results.gradescope', run_name='__main__')"
+    code = "import sys, runpy; sys.argv[0] = 'x'; runpy.run_module('minigrad.lessons.grading.results.gradescope', run_name='__main__')"
     done = subprocess.run(
         [sys.executable, "-c", code, "sheet/sheet.py", str(submission), str(out)],
         cwd=tmp_path / "source", env={"PATH": "/usr/bin:/bin", "MINIGRAD_TRUST_STUDENTS": "" if LEAST == "confined" else "1"},

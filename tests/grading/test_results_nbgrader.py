@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from lessons.edition import student_file
-from lessons.grading import run
-from lessons.grading.results import gradebook
-from lessons.grading.sheet import load_sheet
+from minigrad.lessons.edition import student_file
+from minigrad.lessons.grading import run
+from minigrad.lessons.grading.results import gradebook
+from minigrad.lessons.grading.sheet import load_sheet
 
 api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed: pip install nbgrader")
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore")]

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.grading import confine, redact, run
+from minigrad.lessons.grading.exercise import SheetError
+from minigrad.lessons.grading.journal import last_hand_ins, read
 
-from lessons.grading import confine, redact, run
-from lessons.grading.exercise import SheetError
-from lessons.grading.journal import last_hand_ins, read
 from minigrad.cli import main
 from tests.helpers.small_class import MAX, SHEET, F, G, hand_in, notebook, write_sheet
 

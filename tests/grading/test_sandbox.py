@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from lessons.grading import confine, doctor, supervisor
+from minigrad.lessons.grading import confine, doctor, supervisor
 
 FOUND = confine.probe()
 locked = pytest.mark.skipif(

@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import known, pages
+from minigrad.lessons.grading.calls import describe, describe_use
+from minigrad.lessons.grading.exercise import Case, Misconception, Returned, exercise
+from minigrad.lessons.grading.judge import as_plain, judge, same, smallest_case
+from minigrad.lessons.grading.kinds import Table
+from minigrad.lessons.grading.wire import WireError, encode
+from minigrad.lessons.grading.words import a_kind, as_rows, counted, cure, nth, sentence, shown, without_stop
 
 import minigrad as mg
-from lessons.grading import known, pages
-from lessons.grading.calls import describe, describe_use
-from lessons.grading.exercise import Case, Misconception, Returned, exercise
-from lessons.grading.judge import as_plain, judge, same, smallest_case
-from lessons.grading.kinds import Table
-from lessons.grading.wire import WireError, encode
-from lessons.grading.words import a_kind, as_rows, counted, cure, nth, sentence, shown, without_stop
 
 EXERCISES = known()
 BROKEN = {

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
-
-from lessons.edition import EditionError, checksum, public_sheet, student_edition, student_file
-from lessons.grading import known
-from lessons.grading.exercise import SheetError
-from lessons.grading.sheet import examine, load_sheet, own_solution
+from minigrad.lessons.edition import EditionError, checksum, public_sheet, student_edition, student_file
+from minigrad.lessons.grading import known
+from minigrad.lessons.grading.exercise import SheetError
+from minigrad.lessons.grading.sheet import examine, load_sheet, own_solution
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"
 
 MODULE = '''
 """An instructor's own sheet."""
 import numpy as np
-from lessons.grading.exercise import Case, Misconception, exercise
+from minigrad.lessons.grading.exercise import Case, Misconception, exercise
 
 @exercise("double", points={"small": 1, "large": 2}, misconceptions=(
     Misconception("adds two", "you add 2.", lambda case: case.args["x"] + 2),
@@ -93,7 +92,7 @@ def test_the_order_is_the_notebooks(lab):
 def test_a_lesson_names_its_exercises_in_its_metadata():
     sheet = load_sheet(LESSON)
     assert sheet.name == LESSON.stem
-    assert sheet.module == "lessons.exercises.lesson02"
+    assert sheet.module == "minigrad.lessons.exercises.lesson02"
     assert [e.name for e in sheet.exercises][:3] == ["trace", "forward-v4", "forward-y"]
     assert {e.home for e in sheet.exercises} == {""}
 

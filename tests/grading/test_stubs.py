@@ -4,15 +4,15 @@ import functools
 import linecache
 
 import pytest
+from minigrad.lessons.grading import confine, run
+from minigrad.lessons.grading.calls import Caller, StudentProblem
+from minigrad.lessons.grading.checking import check_exercise, judge_here
+from minigrad.lessons.grading.exercise import Case, Exercise
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.local import run_cases
+from minigrad.lessons.grading.sheet import load_sheet
+from minigrad.lessons.grading.stubs import Unwritten, attempt, has_stub, is_stub, unwritten, without_gaps
 
-from lessons.grading import confine, run
-from lessons.grading.calls import Caller, StudentProblem
-from lessons.grading.checking import check_exercise, judge_here
-from lessons.grading.exercise import Case, Exercise
-from lessons.grading.judge import judge
-from lessons.grading.local import run_cases
-from lessons.grading.sheet import load_sheet
-from lessons.grading.stubs import Unwritten, attempt, has_stub, is_stub, unwritten, without_gaps
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from lessons.grading import standins
+from minigrad.lessons.grading import standins
 
 LESSONS = Path(__file__).parents[2] / "lessons"
 

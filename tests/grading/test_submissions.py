@@ -7,9 +7,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.grading import handins
+from minigrad.lessons.grading.sheet import load_sheet
 
-from lessons.grading import handins
-from lessons.grading.sheet import load_sheet
 from tests.helpers.small_class import F, hand_in, notebook, write_sheet
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from minigrad.lessons.grading import wire
+from minigrad.lessons.grading.exercise import plain_problem
 
 import minigrad as mg
-from lessons.grading import wire
-from lessons.grading.exercise import plain_problem
 
 
 def there_and_back(value):

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import confine, redact, supervisor
+from minigrad.lessons.grading.exercise import Case, exercise
+from minigrad.lessons.grading.judge import judge
 
-from lessons.grading import confine, redact, supervisor
-from lessons.grading.exercise import Case, exercise
-from lessons.grading.judge import judge
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
 

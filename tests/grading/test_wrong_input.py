@@ -5,8 +5,8 @@ import os
 import zipfile
 
 import pytest
+from minigrad.lessons.grading import confine, run
 
-from lessons.grading import confine, run
 from minigrad.cli import main
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 

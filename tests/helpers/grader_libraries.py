@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-
-from lessons.grading import redact
+from minigrad.lessons.grading import redact
 
 _made: dict[tuple[str, ...], Path] = {}
 _lock = threading.Lock()

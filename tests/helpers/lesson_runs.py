@@ -80,8 +80,7 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
     """Executes an edition in a kernel that neither reads nor writes anything of the user's, in an empty folder."""
     import nbclient
     import nbformat
-
-    from lessons.edition import student_file
+    from minigrad.lessons.edition import student_file
 
     students = edition == "students"
     source = student_file(notebook).decode() if students else notebook.read_text(encoding="utf-8")

@@ -31,9 +31,7 @@ def collect(notebook: Path) -> dict[str, list[dict]]:
 def load_ipython_extension(shell: Any) -> None:
     """Called by IPython before the first cell."""
     import minigrad.watch
-    import viz.compare
-    import viz.page
-    import viz.sliders
+    from minigrad import viz
     from minigrad.trace.schema import to_json
 
     folder, count = Path(os.environ[lesson_runs.TRACES]), {"made": 0, "shown": 0}

@@ -11,7 +11,7 @@ MAX = 7.0
 SHEET = '''
 """Three small exercises."""
 import numpy as np
-from lessons.grading.exercise import Case, exercise
+from minigrad.lessons.grading.exercise import Case, exercise
 
 @exercise("f", points={"vectors": 2, "numbers": 1}, forbid=["minigrad.mul"], limit_s=2.0)
 def f(rng):

@@ -136,8 +136,8 @@ def g(x):
     return n * x""",
     ),
     "own checks": (
-        """from lessons.grading import check
-import viz
+        """from minigrad.lessons.grading import check
+from minigrad import viz
 def f(x, y):
     return x * y
 check('f', f)
@@ -420,7 +420,7 @@ def f(x, y):
     return found[0].expected if found else 0.0""",
     "the sheet's module": """import sys
 def f(x, y):
-    import lessons.grading.judge as j
+    import minigrad.lessons.grading.judge as j
     return [m for m in sys.modules if 'sheet' in m or 'judge' in m] and 0.0""",
     "patched NumPy": """import numpy as np
 np.array_equal = np.allclose = np.isclose = np.all = lambda *a, **k: True

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from minigrad.lessons.grading import calls, checking
+from minigrad.lessons.grading.local import run_notebook
+from minigrad.lessons.grading.sheet import Report, examine, load_sheet
 
-from lessons.grading import calls, checking
-from lessons.grading.local import run_notebook
-from lessons.grading.sheet import Report, examine, load_sheet
 from minigrad import autograd
 from minigrad.networks import bprop_getters
 
@@ -46,5 +46,5 @@ def examined(request, scope) -> Report:
     sheet = load_sheet(request.module.LESSON)
     assert {name for name in sheet.check_ids if not name.endswith("-check")} == set(), "scope has run these cells"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lessons.grading.sheet.run_notebook", lambda notebook, skip: dict(scope))
+        patch.setattr("minigrad.lessons.grading.sheet.run_notebook", lambda notebook, skip: dict(scope))
         return examine(sheet)

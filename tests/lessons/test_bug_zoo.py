@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises import lesson16, zoo
+from minigrad.lessons.exercises.lesson16 import BUGS, EXERCISES, NAMES, broken_part, f, reference, trace_of, watched
+from minigrad.lessons.grading import check
+from minigrad.lessons.grading.sheet import examine, load_sheet
 
-from lessons.exercises import lesson16, zoo
-from lessons.exercises.lesson16 import BUGS, EXERCISES, NAMES, broken_part, f, reference, trace_of, watched
-from lessons.grading import check
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.trace import first_divergence, validate
 from minigrad.watch import trace_function
 
@@ -78,7 +78,7 @@ def test_a_mend_for_numbers_only_gets_one_of_two_points():
 
 
 def test_the_students_edition_does_not_name_the_parts():
-    from lessons.edition import student_edition
+    from minigrad.lessons.edition import student_edition
 
     edition = student_edition(json.loads(ZOO.read_text(encoding="utf-8")))
     mends = [c for c in edition["cells"] if c["id"].startswith("mend-")]

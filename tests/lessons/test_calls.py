@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-
-import lessons.exercises.lesson02
-from lessons.grading import Feedback, calls, check, hint, predict
-from lessons.grading.feedback import Line
+from minigrad.lessons.exercises import lesson02
+from minigrad.lessons.grading import Feedback, calls, check, hint, predict
+from minigrad.lessons.grading.feedback import Line
 
 RIGHT = (lambda a, da: math.cos(a) * da, lambda a, g: g * math.cos(a))
 
@@ -239,7 +238,7 @@ def test_functions_can_be_traced_afterwards():
     """An interruption that is cleared in the wrong way leaves CPython's signal up, and then debuggers and coverage hang."""
     program = (
         "import sys, threading\n"
-        "from lessons.grading import calls\n"
+        "from minigrad.lessons.grading import calls\n"
         "def loop():\n    while True:\n        try: 1\n        except Exception: pass\n"
         "def run():\n    try: calls.run_limited(loop, (), 0.2)\n    except calls.TimeUp: print('stopped')\n"
         "thread = threading.Thread(target=run); thread.start(); thread.join()\n"
@@ -332,8 +331,8 @@ def test_under_nbgrader_the_text_is_the_points(monkeypatch):
 
 def test_without_the_viewer_the_feedback_is_still_there():
     program = (
-        "import sys, math; sys.modules['viz'] = None\n"
-        "from lessons.grading import check\n"
+        "import sys, math; sys.modules['minigrad.viz'] = None\n"
+        "from minigrad.lessons.grading import check\n"
         "feedback = check('sin', lambda a, da: -math.cos(a) * da, None)\n"
         "html = feedback._repr_html_()\n"
         "assert feedback.trace is not None and 'sign is turned round' in html and 'iframe' not in html"
@@ -362,13 +361,13 @@ def test_a_fault_of_the_check_itself_is_not_blamed_on_the_student(monkeypatch):
         forbid, answers = (), ("broken",)
         notebook = staticmethod(lambda *answer: 1 / 0)
 
-    monkeypatch.setitem(lessons.exercises.lesson02.EXERCISES, "broken", Broken())
+    monkeypatch.setitem(lesson02.EXERCISES, "broken", Broken())
     feedback = check("broken", 1)
     assert "The check itself failed (ZeroDivisionError: division by zero). That is not your fault" in str(feedback)
 
 
 def test_too_many_or_too_few_answers_do_not_raise():
-    for name in lessons.exercises.lesson02.EXERCISES:
+    for name in lesson02.EXERCISES:
         assert isinstance(check(name), Feedback)
         assert isinstance(check(name, 1, 2, 3, 4), Feedback)
 

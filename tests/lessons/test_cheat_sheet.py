@@ -79,7 +79,7 @@ def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("minigrad.cli.lab.open_lab", lambda folder, rest: asked.append(folder) or 0)
-    monkeypatch.setattr("lessons.site.build", lambda folder, *rest: asked.append(folder) or folder / "index.html")
+    monkeypatch.setattr("minigrad.lessons.site.build", lambda folder, *rest: asked.append(folder) or folder / "index.html")
     (tmp_path / "submitted").mkdir()
     for place in ("lesson.ipynb", "submitted/ada.ipynb"):
         shutil.copy(ROOT / "lessons" / "13_own_operation.ipynb", tmp_path / place)
@@ -107,8 +107,7 @@ def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
 def public_names() -> dict[str, set[str]]:
     """The public names of each part of the library, as a program can ask for them."""
     import minigrad as mg
-    import viz
-    from minigrad import nn, optim
+    from minigrad import nn, optim, viz
     from minigrad.autograd import profiler
 
     fills = {name for name in vars(nn.init) if name.endswith("_") and not name.startswith("_")}

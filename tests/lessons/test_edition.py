@@ -7,8 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-
-from lessons.edition import STUB, EditionError, student_edition, student_file, without_solutions
+from minigrad.lessons.edition import STUB, EditionError, student_edition, student_file, without_solutions
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 NOTEBOOKS = sorted(LESSONS.glob("*.ipynb"))

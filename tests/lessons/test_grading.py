@@ -5,12 +5,12 @@ import random
 from collections import defaultdict
 
 import pytest
+from minigrad.lessons.exercises.lesson02 import EXERCISES, PRODUCT, QUOTIENT, F, f
+from minigrad.lessons.grading import check, hint, predict
+from minigrad.lessons.grading.kinds.answers import Prediction
+from minigrad.lessons.grading.kinds.sweep import by_forward_mode, random_tape
+from minigrad.lessons.grading.student_trace import Example, first_wrong_step, tape_of, with_rules, with_sweep
 
-from lessons.exercises.lesson02 import EXERCISES, PRODUCT, QUOTIENT, F, f
-from lessons.grading import check, hint, predict
-from lessons.grading.kinds.answers import Prediction
-from lessons.grading.kinds.sweep import by_forward_mode, random_tape
-from lessons.grading.student_trace import Example, first_wrong_step, tape_of, with_rules, with_sweep
 from minigrad.trace import check_laws, first_divergence, state_at, validate
 
 cos, sin = math.cos, math.sin

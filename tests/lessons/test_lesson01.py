@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("sympy", reason='pip install -e ".[lab]"')
 pytest.importorskip("matplotlib", reason='pip install -e ".[lab]"')
 
-from lessons.exercises.lesson01 import EPSILON, EXERCISES, central_error, nodes_of_derivative, one_sided_error
-from lessons.grading import check, predict
+from minigrad.lessons.exercises.lesson01 import EPSILON, EXERCISES, central_error, nodes_of_derivative, one_sided_error
+from minigrad.lessons.grading import check, predict
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "01_three_ways.ipynb"
 
@@ -84,8 +84,8 @@ def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined)
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
-    from lessons.grading.judge import judge
-    from lessons.grading.local import run_cases
+    from minigrad.lessons.grading.judge import judge
+    from minigrad.lessons.grading.local import run_cases
 
     for exercise in EXERCISES.values():
         cases = exercise.cases(seed)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises.lesson02 import EXERCISES
+from minigrad.lessons.grading import check
+from minigrad.lessons.grading.checking import check_exercise
 
-from lessons.exercises.lesson02 import EXERCISES
-from lessons.grading import check
-from lessons.grading.checking import check_exercise
 from minigrad.trace import validate
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"

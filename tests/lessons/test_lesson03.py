@@ -4,10 +4,10 @@ import math
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.exercises.lesson03 import EXERCISES, colleague, f
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.checking import check_exercise
 
-from lessons.exercises.lesson03 import EXERCISES, colleague, f
-from lessons.grading import check, predict
-from lessons.grading.checking import check_exercise
 from minigrad.trace import first_divergence, state_at
 from minigrad.watch import trace_function
 

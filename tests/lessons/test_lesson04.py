@@ -7,12 +7,13 @@ import pytest
 
 pytest.importorskip("matplotlib", reason='pip install -e ".[lab]"')
 
+from minigrad.lessons.exercises.lesson04 import EXERCISES, QUESTIONS, multiplications, ratio_of_gradient
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.local import run_cases
+from minigrad.viz.jacobian import jacobian_trace
+
 import minigrad as mg
-from lessons.exercises.lesson04 import EXERCISES, QUESTIONS, multiplications, ratio_of_gradient
-from lessons.grading import check, predict
-from lessons.grading.judge import judge
-from lessons.grading.local import run_cases
-from viz.jacobian import jacobian_trace
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "04_cost_of_the_two_modes.ipynb"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises.lesson05 import POINT
+from minigrad.lessons.grading import check, predict
 
 import minigrad as mg
-from lessons.exercises.lesson05 import POINT
-from lessons.grading import check, predict
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "05_tensors.ipynb"
 
@@ -75,6 +75,6 @@ def test_other_right_ways_are_right():
 
 
 def test_the_engines_own_rule_may_not_be_called_in_a_hand_in():
-    from lessons.exercises.lesson05 import EXERCISES
+    from minigrad.lessons.exercises.lesson05 import EXERCISES
 
     assert all("derivatives" in EXERCISES[n].forbid for n in ("pull_exp", "pull_t", "pull_sum", "unbroadcast", "pull_matmul"))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import check, predict
 
 import minigrad as mg
-from lessons.grading import check, predict
 from minigrad.networks import backward_network
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "07_grad_operation.ipynb"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.sheet import examine, load_sheet
 
 import minigrad as mg
-from lessons.grading import check, predict
-from lessons.grading.sheet import examine, load_sheet
 from minigrad.networks import jvp_network
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "08_jvp_from_vjp.ipynb"

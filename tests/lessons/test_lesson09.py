@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises.lesson09 import network_loss, one_hot
+from minigrad.lessons.grading import check, predict
 
 import minigrad as mg
-from lessons.exercises.lesson09 import network_loss, one_hot
-from lessons.grading import check, predict
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "09_operations_only.ipynb"
 

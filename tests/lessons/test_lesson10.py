@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises import lesson10
+from minigrad.lessons.exercises.lesson10 import EXERCISES
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.checking import check_exercise
 
 import minigrad as mg
-from lessons.exercises import lesson10
-from lessons.exercises.lesson10 import EXERCISES
-from lessons.grading import check, predict
-from lessons.grading.checking import check_exercise
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "10_layers_and_cnn.ipynb"

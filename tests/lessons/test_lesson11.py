@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from lessons.exercises.lesson11 import BROKEN, EVERY, EXERCISES, network
-from lessons.grading import check, predict
-from lessons.grading.sheet import load_sheet
+from minigrad.lessons.exercises.lesson11 import BROKEN, EVERY, EXERCISES, network
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.sheet import load_sheet
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "11_training.ipynb"
 
@@ -23,7 +22,7 @@ def test_the_sheet_is_fit_to_grade_with(examined):
 
 
 def test_every_classic_mistake_is_caught():
-    from lessons.grading.sheet import missed_mistakes
+    from minigrad.lessons.grading.sheet import missed_mistakes
 
     assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {name: [] for name in EXERCISES}
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises.drive12 import looked_at, plain
+from minigrad.lessons.exercises.lesson12 import OPERATIONS, PROGRAMS, fate, keeps, kept_at_most
+from minigrad.lessons.grading import check, predict
 
 import minigrad as mg
-from lessons.exercises.drive12 import looked_at, plain
-from lessons.exercises.lesson12 import OPERATIONS, PROGRAMS, fate, keeps, kept_at_most
-from lessons.grading import check, predict
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "12_memory.ipynb"

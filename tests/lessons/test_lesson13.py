@@ -4,12 +4,12 @@ import math
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.exercises.lesson13 import EXERCISES
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.local import run_cases
 
 import minigrad as mg
-from lessons.exercises.lesson13 import EXERCISES
-from lessons.grading import check, predict
-from lessons.grading.judge import judge
-from lessons.grading.local import run_cases
 from minigrad.autograd import Function, gradcheck, gradgradcheck
 from minigrad.autograd.gradcheck import GradcheckError
 from minigrad.errors import NotDifferentiableError

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from minigrad.lessons.exercises.lesson14 import COLLEAGUES, EXERCISES, reference_skew
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.checking import check_exercise
 
 import minigrad as mg
-from lessons.exercises.lesson14 import COLLEAGUES, EXERCISES, reference_skew
-from lessons.grading import check, predict
-from lessons.grading.checking import check_exercise
 from minigrad.trace import first_divergence
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "14_debugging_and_profiling.ipynb"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.exercises import lesson15
+from minigrad.lessons.exercises.drive15 import moved
+from minigrad.lessons.exercises.lesson15 import EXERCISES
+from minigrad.lessons.grading import check, predict
+from minigrad.lessons.grading.checking import check_exercise
 
 import minigrad as mg
-from lessons.exercises import lesson15
-from lessons.exercises.drive15 import moved
-from lessons.exercises.lesson15 import EXERCISES
-from lessons.grading import check, predict
-from lessons.grading.checking import check_exercise
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "15_gpu.ipynb"
 PRETEND = mg.device("pretend")

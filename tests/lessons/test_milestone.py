@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons import workshop
+from minigrad.lessons.edition import student_edition
+from minigrad.lessons.exercises.lesson11 import OWN_STEP, network, reference
+from minigrad.lessons.grading import check, confine, run
+from minigrad.lessons.grading.sheet import missed_mistakes
+from minigrad.lessons.workshop import FILE, MADE_IN, mine, recorded, unpack
 
-from lessons import workshop
-from lessons.edition import student_edition
-from lessons.exercises.lesson11 import OWN_STEP, network, reference
-from lessons.grading import check, confine, run
-from lessons.grading.sheet import missed_mistakes
-from lessons.workshop import FILE, MADE_IN, mine, recorded, unpack
 from minigrad.trace import first_divergence
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"

@@ -6,9 +6,22 @@ import re
 from pathlib import Path
 
 import pytest
-
-from lessons.minutes import CELL, EXERCISE, FORMULA, LINE, PICTURE, POINT, PREDICTION, VIEWER, WORDS, WRITTEN, estimate, main, shares
-from lessons.workshop import MADE_IN
+from minigrad.lessons.minutes import (
+    CELL,
+    EXERCISE,
+    FORMULA,
+    LINE,
+    PICTURE,
+    POINT,
+    PREDICTION,
+    VIEWER,
+    WORDS,
+    WRITTEN,
+    estimate,
+    main,
+    shares,
+)
+from minigrad.lessons.workshop import MADE_IN
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 NOTEBOOKS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(LESSONS.glob("*.ipynb"))}

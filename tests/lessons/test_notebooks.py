@@ -8,9 +8,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from minigrad.lessons.exercises.lesson02 import EXERCISES
+from minigrad.lessons.grading import check
 
-from lessons.exercises.lesson02 import EXERCISES
-from lessons.grading import check
 from tests.helpers.lesson_runs import NOTEBOOKS, executed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,14 +55,14 @@ class TestFile:
 def test_no_two_exercises_of_the_course_share_a_name():
     """A check knows an exercise by its name alone: of two, one would be judged as the other."""
     files = sorted((ROOT / "lessons" / "exercises").glob("lesson[0-9]*.py"))
-    names = [name for file in files for name in importlib.import_module(f"lessons.exercises.{file.stem}").EXERCISES]
+    names = [name for file in files for name in importlib.import_module(f"minigrad.lessons.exercises.{file.stem}").EXERCISES]
     assert len(names) > 20
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS[:15], ids=lambda p: p.stem)
 def test_what_a_check_says_is_headed_as_the_exercise_is_in_the_notebook(path):
-    exercises = importlib.import_module(f"lessons.exercises.lesson{path.stem[:2]}").EXERCISES
+    exercises = importlib.import_module(f"minigrad.lessons.exercises.lesson{path.stem[:2]}").EXERCISES
     heading, checked = "", []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])

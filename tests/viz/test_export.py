@@ -13,15 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minigrad.viz import export
+from minigrad.viz.export import mathtext, states, suffix
+from minigrad.viz.export.frame import MissingFontWarning
+from minigrad.viz.svg import palette
 
-import viz
+from minigrad import viz
 from minigrad.trace.text import table
 from tests.helpers.hand_tracer import sin, trace
 from tests.helpers.trace_samples import all_samples, chain
-from viz import export
-from viz.export import mathtext, states, suffix
-from viz.export.frame import MissingFontWarning
-from viz.svg import palette
 
 ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
@@ -132,8 +132,8 @@ def test_a_pdf_is_one_frame_or_a_strip_on_paper(square, tmp_path):
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["last step", "every step"])
 def test_every_sample_can_be_drawn(tmp_path, every):
     """Arrays, NaN, markup, identity, no steps: each frame is drawn without a complaint."""
-    from viz.export.film import images
-    from viz.export.frame import Scene
+    from minigrad.viz.export.film import images
+    from minigrad.viz.export.frame import Scene
 
     for name, sample in all_samples().items():
         last = len(sample["steps"])
@@ -163,7 +163,7 @@ def test_names_in_other_scripts_and_with_signs_of_tex_are_drawn(tmp_path):
 
 
 def test_a_large_graph_is_followed_not_shrunk(tmp_path):
-    from viz.export.frame import Scene
+    from minigrad.viz.export.frame import Scene
 
     trace = chain(200)
     scene = Scene(trace, aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6), steps=range(0, len(trace["steps"]), 50))
@@ -255,7 +255,7 @@ def test_an_export_that_fails_leaves_the_old_file(seed, tmp_path, monkeypatch):
         if len(drawn) > 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("viz.export.frame.Scene.draw", stop)
+    monkeypatch.setattr("minigrad.viz.export.frame.Scene.draw", stop)
     with pytest.raises(KeyboardInterrupt):
         viz.save(seed, path)
     assert path.read_bytes() == old and os.listdir(tmp_path) == ["a.gif"]
@@ -287,7 +287,7 @@ def test_no_window_system_is_touched(tmp_path):
     """A user's backend and figures are left alone: no pyplot, whatever the backend."""
     program = (
         "import os, sys; os.environ['MPLBACKEND'] = 'TkAgg'\n"
-        "import viz; from tests.helpers.trace_samples import all_samples\n"
+        "from minigrad import viz; from tests.helpers.trace_samples import all_samples\n"
         "viz.save(all_samples()['square'], sys.argv[1], steps=(1, 2))\n"
         "assert 'matplotlib.pyplot' not in sys.modules and 'tkinter' not in sys.modules"
     )
@@ -338,7 +338,7 @@ def test_formulas_keep_their_structure():
 
 def test_show_in_a_script_says_where_the_page_is(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("import viz\nfrom minigrad import functions as F\nviz.show(lambda x: F.sin(x) * x, 2.0)\n")
+    script.write_text("from minigrad import viz\nfrom minigrad import functions as F\nviz.show(lambda x: F.sin(x) * x, 2.0)\n")
     env = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.path.dirname(os.path.dirname(viz.__file__))}
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr

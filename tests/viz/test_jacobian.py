@@ -5,11 +5,11 @@ import random
 
 import numpy as np
 import pytest
+from minigrad.viz.jacobian import jacobian_trace
 
 import minigrad as mg
 from minigrad.trace import TraceError, check_laws, state_at, validate
 from minigrad.trace.replay import single_passes
-from viz.jacobian import jacobian_trace
 
 
 def vector(x):

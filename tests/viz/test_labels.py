@@ -1,16 +1,16 @@
 """The numbers on the wires of stills and films: the laws of their places, in columns and in lines."""
 
 import pytest
+from minigrad.viz.labels import Box, labels_of
+from minigrad.viz.layout import with_lines
+from minigrad.viz.layout.lines import turn_of
+from minigrad.viz.notes import notes_of
+from minigrad.viz.texts import words
+from minigrad.viz.wires import waypoints
 
 import minigrad as mg
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
-from viz.labels import Box, labels_of
-from viz.layout import with_lines
-from viz.layout.lines import turn_of
-from viz.notes import notes_of
-from viz.texts import words
-from viz.wires import waypoints
 
 
 def long_chain(x):

@@ -7,24 +7,24 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from minigrad.viz import paint, scale, training
+from minigrad.viz.bundle import STATIC
+from minigrad.viz.export import frame, mathtext
+from minigrad.viz.export.frame import Scene, text_width, wrap
+from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.reading import heading_runs
+from minigrad.viz.speech import beginning, names_of, sentence, spoken, table_words
+from minigrad.viz.svg import legend_of, to_svg
+from minigrad.viz.texts import _COMMENT, _ENTRY, _SECTION, LANGUAGES, texts, words
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.cli import main as command
 from minigrad.program import trace as record
 from minigrad.trace import table
 from minigrad.trace.text import WORDS
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
-from viz import paint, scale, training
-from viz.bundle import STATIC
-from viz.export import frame, mathtext
-from viz.export.frame import Scene, text_width, wrap
-from viz.jacobian import jacobian_trace
-from viz.reading import heading_runs
-from viz.speech import beginning, names_of, sentence, spoken, table_words
-from viz.svg import legend_of, to_svg
-from viz.texts import _COMMENT, _ENTRY, _SECTION, LANGUAGES, texts, words
 
 
 def baydin(x1, x2):
@@ -267,7 +267,7 @@ def test_cells_and_pages_without_scripts_speak_the_language(both):
 
 def test_curves_in_chinese(tmp_path):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
-    from viz.training.figure import _drawn
+    from minigrad.viz.training.figure import _drawn
 
     history = viz.History("run")
     for epoch in range(3):

@@ -7,14 +7,14 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from minigrad.viz.layout import _choose, graphviz_, layout, pure, wasi, with_layout
+from minigrad.viz.layout.measure import boxes
+from minigrad.viz.numbers import brief
+from minigrad.viz.reading import TraceError
 
 from tests.helpers.hand_tracer import trace
 from tests.helpers.trace_samples import all_samples, chain
 from tests.helpers.work_count import work
-from viz.layout import _choose, graphviz_, layout, pure, wasi, with_layout
-from viz.layout.measure import boxes
-from viz.numbers import brief
-from viz.reading import TraceError
 
 
 @st.composite

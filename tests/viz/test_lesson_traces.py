@@ -1,12 +1,12 @@
 """The laws hold for every Trace of every lesson, and every state of every Trace that a lesson shows can be drawn."""
 
 import pytest
+from minigrad.viz.grouping import grouped
+from minigrad.viz.layout import with_layout
+from minigrad.viz.reading import check
 
 from minigrad.trace import check_laws, state_at, validate
 from tests.helpers.lesson_traces import NOTEBOOKS, collect
-from viz.grouping import grouped
-from viz.layout import with_layout
-from viz.reading import check
 
 pytestmark = pytest.mark.whole
 

@@ -6,16 +6,16 @@ import math
 
 import pytest
 from hypothesis import given, settings
+from minigrad.viz import export
+from minigrad.viz.layout import layout, pure, with_layout, with_lines
+from minigrad.viz.layout.lines import MOST_WIRES, in_lines, turn_of
+from minigrad.viz.wires import curve
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples, chain
 from tests.viz.test_layout import box, graphs
-from viz import export
-from viz.layout import layout, pure, with_layout, with_lines
-from viz.layout.lines import MOST_WIRES, in_lines, turn_of
-from viz.wires import curve
 
 
 def edges_of(triples):

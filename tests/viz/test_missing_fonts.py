@@ -3,10 +3,10 @@
 import warnings
 
 import pytest
+from minigrad.viz.export import frame
 
-import viz
+from minigrad import viz
 from minigrad.watch import trace_function
-from viz.export import frame
 
 pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
 

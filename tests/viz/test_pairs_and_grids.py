@@ -7,13 +7,13 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from minigrad.viz.reading import TraceError
+from minigrad.viz.sliders import pack
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
-from viz.reading import TraceError
-from viz.sliders import pack
 
 
 def f(x1, x2):
@@ -140,7 +140,7 @@ def test_the_live_widget_traces_again_and_keeps_the_step():
 def test_the_pair_widget_shares_clock_and_difference():
     traitlets = pytest.importorskip("traitlets")
     pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
-    from viz.widget import Pair
+    from minigrad.viz.widget import Pair
 
     trace = trace_function(f, 2.0, 5.0)
     pair = Pair(viz.compare(trace, trace, step=4))

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-import viz
-from minigrad import observe
+from minigrad import observe, viz
 from minigrad.autograd.checkpoint import FIRST
 from minigrad.errors import GraphError
 from minigrad.program import trace as record

@@ -6,11 +6,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from minigrad.viz.numbers import brief, short
+from minigrad.viz.reading import TraceError, caption, check, column_of, heading_runs, plain, runs, symbol_runs
 
 import minigrad.trace
 from tests.helpers.trace_samples import all_samples
-from viz.numbers import brief, short
-from viz.reading import TraceError, caption, check, column_of, heading_runs, plain, runs, symbol_runs
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import json
 import re
 
 import pytest
+from minigrad.viz import scale
 
-import viz
+from minigrad import viz
 from tests.helpers.trace_samples import all_samples, chain
 from tests.helpers.work_count import work
-from viz import scale
 
 
 def long_trace(count):
@@ -38,7 +38,7 @@ def huge(request):
 
 def test_a_huge_graph_gives_an_overview_and_is_never_laid_out(huge, monkeypatch):
     count = len(huge["nodes"])
-    for place in ("viz.page.with_layout", "viz.page.plain_table", "viz.page.page"):
+    for place in ("minigrad.viz.page.with_layout", "minigrad.viz.page.plain_table", "minigrad.viz.page.page"):
         monkeypatch.setattr(place, lambda *a, **k: pytest.fail("every node would be drawn"))
     page = viz.to_html(huge)
     frame = viz.iframe(huge)

@@ -5,20 +5,20 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from minigrad.viz.export import mathtext
+from minigrad.viz.export.frame import Scene
+from minigrad.viz.grouping import Tree, grouped
+from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.notes import notes_of
+from minigrad.viz.reading import check
+from minigrad.viz.scale import TooLarge
+from minigrad.viz.svg import legend_of, palette, to_svg
 
 import minigrad as mg
-import viz
+from minigrad import viz
 from minigrad.trace import state_at
 from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
-from viz.export import mathtext
-from viz.export.frame import Scene
-from viz.grouping import Tree, grouped
-from viz.jacobian import jacobian_trace
-from viz.notes import notes_of
-from viz.reading import check
-from viz.scale import TooLarge
-from viz.svg import legend_of, palette, to_svg
 
 
 class Tower(mg.nn.Module):
@@ -145,7 +145,7 @@ def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.whole)])
 def test_a_gif_has_the_pages_colours(tmp_path, growing, dark):
     Image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
-    from viz.export.film import colours
+    from minigrad.viz.export.film import colours
 
     scene = Scene(growing, dark=dark)
     table = colours(scene)

@@ -10,13 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from minigrad.viz import training
+from minigrad.viz.training.assets import script
+from minigrad.viz.training.history import GRID, LEVELS, histogram, packed
 
 import minigrad as mg
-import viz
-from minigrad import nn
-from viz import training
-from viz.training.assets import script
-from viz.training.history import GRID, LEVELS, histogram, packed
+from minigrad import nn, viz
 
 
 def small(sizes=(2, 4, 4, 2)):
@@ -190,7 +189,7 @@ def test_histograms_of_odd_arrays():
 def test_while_running_little_is_sent_and_seldom(monkeypatch):
     """The page gets at most one message a quarter of a second, of bounded size; at the end it gets everything."""
     clock = [0.0]
-    monkeypatch.setattr("viz.training.live.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("minigrad.viz.training.live.perf_counter", lambda: clock[0])
     sent = []
 
     class Page:
@@ -213,10 +212,10 @@ def test_while_running_little_is_sent_and_seldom(monkeypatch):
 @pytest.mark.parametrize("where", ["a notebook that runs for a page", "a notebook without anywidget"])
 def test_where_no_widget_can_live_the_page_stands_there_at_the_end(where, monkeypatch):
     shown = []
-    monkeypatch.setattr("viz.training.live._display", shown.append)
-    monkeypatch.setattr("viz.training.live.runs_for_a_page", lambda: "page" in where)
-    monkeypatch.setattr("viz.training.live.kernel_runs", lambda: "page" not in where)
-    monkeypatch.setitem(sys.modules, "viz.training.widget", None)  # its import raises ModuleNotFoundError
+    monkeypatch.setattr("minigrad.viz.training.live._display", shown.append)
+    monkeypatch.setattr("minigrad.viz.training.live.runs_for_a_page", lambda: "page" in where)
+    monkeypatch.setattr("minigrad.viz.training.live.kernel_runs", lambda: "page" not in where)
+    monkeypatch.setitem(sys.modules, "minigrad.viz.training.widget", None)  # its import raises ModuleNotFoundError
     with viz.Live(title="disc") as live:
         live.log(loss=0.5)
         assert shown == []
@@ -281,7 +280,7 @@ def test_the_widget_sends_the_history_compressed_and_nothing_else_of_it(trained)
 def test_a_page_holds_a_large_history_compressed(trained, monkeypatch):
     plain = training.to_html(trained[1])
     assert '<script type="application/json" id="history">{' in plain
-    monkeypatch.setattr("viz.page.LARGE", 100)
+    monkeypatch.setattr("minigrad.viz.page.LARGE", 100)
     held = re.search(r'<script type="application/gzip" id="history">([^<]*)</script>', training.to_html(trained[1]))[1]
     assert json.loads(gzip.decompress(base64.b64decode(held))) == trained[1].to_dict()
 
@@ -326,7 +325,7 @@ def test_logging_does_a_few_things_however_much_was_logged():
 
 def test_snapshots_of_short_epochs_leave_the_training_its_time(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("viz.training.live.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("minigrad.viz.training.live.perf_counter", lambda: clock[0])
     model = small()
 
     def slow(self, epoch, *args, **options):
@@ -367,7 +366,7 @@ def test_snapshots_of_short_epochs_leave_the_training_its_time(monkeypatch):
 
 def test_updates_of_the_page_leave_the_training_its_time(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("viz.training.live.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("minigrad.viz.training.live.perf_counter", lambda: clock[0])
 
     class Slow:
         sent = 0
@@ -396,8 +395,8 @@ def test_the_views_speak_chinese_from_the_steppers_table(trained):
 
 
 def test_every_word_of_the_training_view_stands_in_the_table_in_both_languages():
-    from viz.bundle import STATIC
-    from viz.training.assets import STATIC as TRAINING
+    from minigrad.viz.bundle import STATIC
+    from minigrad.viz.training.assets import STATIC as TRAINING
 
     source, table = (TRAINING / "training.js").read_text(encoding="utf-8"), (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8")
     english, chinese = table.split("\n  zh: {")

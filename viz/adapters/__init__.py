@@ -12,9 +12,9 @@ are those of the engine, wrong ones too; a student's bug is there to be seen.
 
 from __future__ import annotations
 
-from viz.adapters.scalars import trace_of
-from viz.adapters.static_graph import from_graph
-from viz.adapters.torch_graph import from_torch
-from viz.adapters.writer import Writer
+from minigrad.viz.adapters.scalars import trace_of
+from minigrad.viz.adapters.static_graph import from_graph
+from minigrad.viz.adapters.torch_graph import from_torch
+from minigrad.viz.adapters.writer import Writer
 
 __all__ = ["Writer", "from_graph", "from_torch", "trace_of"]

@@ -23,8 +23,8 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from viz.adapters.writer import SIGNS, Writer
-from viz.walks import operands_first
+from minigrad.viz.adapters.writer import SIGNS, Writer
+from minigrad.viz.walks import operands_first
 
 NUMBER = ("data", "value", "primal", "val")
 GRADIENT = ("grad", "adjoint", "gradient")

@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from viz.adapters.writer import Writer
+from minigrad.viz.adapters.writer import Writer
 
 MOST = 2_000
 NAMES = {"t": "transpose", "mm": "matmul", "threshold": "relu", "logsoftmax": "log_softmax", "nllloss": "nll_loss"}

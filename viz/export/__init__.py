@@ -18,17 +18,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from minigrad.viz import scale
+from minigrad.viz.export.files import whole
+from minigrad.viz.export.film import PAPER
+from minigrad.viz.grouping import grouped
+from minigrad.viz.page import to_html
+from minigrad.viz.reading import check
+from minigrad.viz.speech import spoken, table_words, titled
+from minigrad.viz.svg import to_svg
+from minigrad.viz.texts import words
+
 from minigrad.trace.schema import to_json
 from minigrad.trace.text import table
-from viz import scale
-from viz.export.files import whole
-from viz.export.film import PAPER
-from viz.grouping import grouped
-from viz.page import to_html
-from viz.reading import check
-from viz.speech import spoken, table_words, titled
-from viz.svg import to_svg
-from viz.texts import words
 
 FORMATS = {
     "html": "the stepper as one page",
@@ -94,7 +95,7 @@ def save(
         paper: ``"a4"`` or ``"letter"``, for a strip.
         progress: show a progress bar (needs tqdm); by default for films and strips of more than 20 frames.
         lang: the language of the words, "en" or "zh"; of everything but the Trace itself (.json). The Trace's title stays as it is.
-        views: of a page: the further views that are open at first (:data:`viz.page.VIEWS`).
+        views: of a page: the further views that are open at first (:data:`minigrad.viz.page.VIEWS`).
         groups: in pictures, Modules and stretches of a large graph as single boxes where the viewer shows them so at first (``"auto"``),
             ``"open"``: every node, or ``"closed"``: the fewest boxes.
 
@@ -102,7 +103,7 @@ def save(
         The path written.
 
     Raises:
-        viz.reading.TraceError: the document is not a Trace.
+        minigrad.viz.reading.TraceError: the document is not a Trace.
         ValueError: an unknown ending, size, step or option; a graph or film too large; Chinese in a format that matplotlib draws where
             no font has the letters (the message says what to do).
         ModuleNotFoundError: the format needs matplotlib, which is not installed.
@@ -131,7 +132,7 @@ def save(
             place.write_text(text, encoding="utf-8", newline="\n")
         return Path(path)
     _need_matplotlib(form)
-    from viz.export.frame import need_letters
+    from minigrad.viz.export.frame import need_letters
 
     if scale.too_large(trace):
         raise scale.TooLarge("save: " + scale.as_text(scale.overview(named), lang))
@@ -154,8 +155,8 @@ def _paint(
     trace: Mapping[str, Any], path: Path, form: str, numbers: list[int], many: bool, size: Any, dpi: float, fps: float, dark: bool,
     per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
-    from viz.export import film
-    from viz.export.frame import READABLE, Scene, warn_of_boxes
+    from minigrad.viz.export import film
+    from minigrad.viz.export.frame import READABLE, Scene, warn_of_boxes
 
     pixels = _pixels(size)
     _positive("dpi", dpi)

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from viz.export.frame import Scene
-from viz.svg import blend
+from minigrad.viz.export.frame import Scene
+from minigrad.viz.svg import blend
 
 PAPER = {"a4": (595.0, 842.0), "letter": (612.0, 792.0)}
 """Sizes of a page in points."""

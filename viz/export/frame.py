@@ -15,16 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad.trace.replay import State, state_at
-from minigrad.trace.schema import LEVELS
-from viz.export import mathtext
-from viz.labels import Label, labels_of
-from viz.layout import measure, with_lines
-from viz.notes import NOTE_WIDTH, notes_of
-from viz.numbers import heat_of, short
-from viz.reading import caption, heading_runs, keeps, plain, runs
-from viz.speech import beginning, pass_text, spoken
-from viz.svg import (
+from minigrad.viz.export import mathtext
+from minigrad.viz.labels import Label, labels_of
+from minigrad.viz.layout import measure, with_lines
+from minigrad.viz.notes import NOTE_WIDTH, notes_of
+from minigrad.viz.numbers import heat_of, short
+from minigrad.viz.reading import caption, heading_runs, keeps, plain, runs
+from minigrad.viz.speech import beginning, pass_text, spoken
+from minigrad.viz.svg import (
     MATRIX_CELL,
     MATRIX_ROW,
     ROUND,
@@ -39,8 +37,11 @@ from viz.svg import (
     palette,
     shown_column,
 )
-from viz.texts import Words, words
-from viz.wires import curve
+from minigrad.viz.texts import Words, words
+from minigrad.viz.wires import curve
+
+from minigrad.trace.replay import State, state_at
+from minigrad.trace.schema import LEVELS
 
 MARGIN = 22.0
 TITLE, SEEDS, TIMELINE, GAP = 34.0, 21.0, 30.0, 12.0  # heights of the rows above the graph

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from viz.numbers import short
-from viz.reading import SPACED, Run, is_sign
+from minigrad.viz.numbers import short
+from minigrad.viz.reading import SPACED, Run, is_sign
 
 ACCENTS = {"dot": r"\dot", "bar": r"\bar"}
 OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow", "≈": r"\approx", "≤": r"\leq", "≥": r"\geq",

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from viz.layout import graphviz_, pure, wasi
-from viz.layout.lines import for_a_page
-from viz.layout.measure import boxes
-from viz.reading import check
+from minigrad.viz.layout import graphviz_, pure, wasi
+from minigrad.viz.layout.lines import for_a_page
+from minigrad.viz.layout.measure import boxes
+from minigrad.viz.reading import check
 
 SMALL = 60  # up to here our own layout is at its best, and needs nothing
 LARGE = 150  # beyond here the viewer opens grouped, and Graphviz takes up to seconds, our own layout does not
@@ -39,7 +39,7 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
         being its centre. Every edge's points run from left to right. A fresh dict each time.
 
     Raises:
-        viz.reading.TraceError: the document is not a Trace, or its edges do not respect the order of its nodes.
+        minigrad.viz.reading.TraceError: the document is not a Trace, or its edges do not respect the order of its nodes.
         ValueError: an unknown engine.
         ModuleNotFoundError: an engine that was asked for by name is not installed.
     """
@@ -59,7 +59,7 @@ def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_lines(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The Trace with a layout for a still: one much wider than a page is broken into lines (:mod:`viz.layout.lines`)."""
+    """The Trace with a layout for a still: one much wider than a page is broken into lines (:mod:`minigrad.viz.layout.lines`)."""
     shown = with_layout(trace)
     return shown if "lines" in shown["layout"] else {**shown, "layout": for_a_page(shown["layout"], shown["edges"])}
 

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viz.layout.pure import MARGIN, PORT_GAP, Edges, Sizes
+from minigrad.viz.layout.pure import MARGIN, PORT_GAP, Edges, Sizes
 
 POINTS_PER_INCH = 72.0  # DOT sizes and plain coordinates are in inches; one pixel of ours is one point
 
@@ -41,7 +41,7 @@ def dot_text(sizes: Sizes, edges: Edges) -> str:
 
 
 def solve(sizes: Sizes, edges: Edges) -> dict[str, Any]:
-    """Lay out by the ``dot`` program. Same result form as :func:`viz.layout.pure.solve`."""
+    """Lay out by the ``dot`` program. Same result form as :func:`minigrad.viz.layout.pure.solve`."""
     import graphviz
 
     return read_plain(graphviz.Source(dot_text(sizes, edges)).pipe(format="plain", encoding="utf-8"), sizes, edges)

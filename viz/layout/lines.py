@@ -75,7 +75,7 @@ def in_lines(place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], wide:
     """A layout broken into lines of at most this width.
 
     Args:
-        place: a layout, as :func:`viz.layout.layout` gives it. It is not changed.
+        place: a layout, as :func:`minigrad.viz.layout.layout` gives it. It is not changed.
         edges: the Trace's edges.
         wide: the width that a line may take, in the layout's unit.
 

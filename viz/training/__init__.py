@@ -17,20 +17,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from viz.training.figure import draw_curves
-from viz.training.history import History
-from viz.training.live import Live
-from viz.training.page import iframe, to_html
+from minigrad.viz.training.figure import draw_curves
+from minigrad.viz.training.history import History
+from minigrad.viz.training.live import Live
+from minigrad.viz.training.page import iframe, to_html
 
 if TYPE_CHECKING:
-    from viz.training.widget import TrainingView
+    from minigrad.viz.training.widget import TrainingView
 
 __all__ = ["History", "Live", "TrainingView", "draw_curves", "iframe", "to_html"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "TrainingView":
-        from viz.training.widget import TrainingView
+        from minigrad.viz.training.widget import TrainingView
 
         return TrainingView
-    raise AttributeError(f"module 'viz.training' has no attribute {name!r}")
+    raise AttributeError(f"module 'minigrad.viz.training' has no attribute {name!r}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from viz.bundle import joined
-from viz.svg import palette
+from minigrad.viz.bundle import joined
+from minigrad.viz.svg import palette
 
 STATIC = Path(__file__).parent / "static"
 

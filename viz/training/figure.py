@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from viz.export.files import whole
-from viz.svg import palette
-from viz.texts import Words, words
-from viz.training.history import LEVELS, History
+from minigrad.viz.export.files import whole
+from minigrad.viz.svg import palette
+from minigrad.viz.texts import Words, words
+from minigrad.viz.training.history import LEVELS, History
 
 SERIES = ("v", "d", "g", "soft", "ink")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 2, 1, 2)), (0, (2, 2)))
@@ -44,8 +43,7 @@ def draw_curves(
         raise ValueError("draw_curves: the history has no measures; record some by log()")
     t = words(lang)
     import matplotlib
-
-    from viz.export.frame import fonts, need_letters
+    from minigrad.viz.export.frame import fonts, need_letters
 
     need_letters(t, form)
     plain = {"png": {"Software": None}, "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None}, "svg": {"Date": None}}[form]

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from minigrad.viz.export.files import whole
 
 from minigrad.engine.modes import no_grad
 from minigrad.nn import Module
 from minigrad.tensor import Tensor, as_tensor
-from viz.export.files import whole
 
 SCHEMA = "minigrad.history/1"
 BINS = 24

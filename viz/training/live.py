@@ -17,11 +17,12 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
+from minigrad.viz.hosting import kernel_runs, runs_for_a_page
+from minigrad.viz.page import options_of
+from minigrad.viz.training.history import History
+from minigrad.viz.training.page import iframe
+
 from minigrad.nn import Module
-from viz.hosting import kernel_runs, runs_for_a_page
-from viz.page import options_of
-from viz.training.history import History
-from viz.training.page import iframe
 
 INTERVAL = 0.25
 """Seconds between two updates of the page."""
@@ -118,7 +119,7 @@ class Live:
 
     def _show(self) -> None:
         try:
-            from viz.training.widget import TrainingView
+            from minigrad.viz.training.widget import TrainingView
         except ModuleNotFoundError:
             self._at_the_end = kernel_runs()
             return

@@ -7,11 +7,11 @@ import hashlib
 import html
 from typing import Any
 
-from viz.bundle import compact
-from viz.page import embed, in_frame, kept, options_of
-from viz.texts import words
-from viz.training.assets import script, stylesheet
-from viz.training.history import History
+from minigrad.viz.bundle import compact
+from minigrad.viz.page import embed, in_frame, kept, options_of
+from minigrad.viz.texts import words
+from minigrad.viz.training.assets import script, stylesheet
+from minigrad.viz.training.history import History
 
 _START = """
 const held = document.getElementById("history"), place = document.getElementById("minigrad");

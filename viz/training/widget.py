@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from viz.page import embed, options_of, packed
-from viz.training.assets import script, stylesheet
-from viz.training.history import History
+from minigrad.viz.page import embed, options_of, packed
+from minigrad.viz.training.assets import script, stylesheet
+from minigrad.viz.training.history import History
 
 try:
     import anywidget

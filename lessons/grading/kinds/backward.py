@@ -61,8 +61,8 @@ def Backward(
 ) -> Exercise:
     """All gradients of graphs made of `ops`.
 
-    form: "function", name(inputs, rows) -> {node: adjoint}, for graphs in the form of `lessons.grading.graphs`; "class", a class `name`
-    with Python's operators, methods for the other operations, .backward() and .grad; "tape", name(tape, adjoint), which fills a
+    form: "function", name(inputs, rows) -> {node: adjoint}, for graphs in the form of `minigrad.lessons.grading.graphs`; "class", a class
+    `name` with Python's operators, methods for the other operations, .backward() and .grad; "tape", name(tape, adjoint), which fills a
     dictionary. points: of the groups "single operations", "shared nodes" and "random graphs". arrays: adds the group "arrays", with matrix
     products and broadcasting; again: adds the group "again", in which a second sweep must give what the first one gave.
 
@@ -125,8 +125,8 @@ def Backward(
         worth,
         cases_with(random_graphs),
         practice=cases_with(PRACTICE),
-        drive={"tape": "lessons.grading.drives:sweep", "class": "lessons.grading.drives:by_class"}.get(
-            form, "lessons.grading.drives:twice"
+        drive={"tape": "minigrad.lessons.grading.drives:sweep", "class": "minigrad.lessons.grading.drives:by_class"}.get(
+            form, "minigrad.lessons.grading.drives:twice"
         ),
         verify=verify,
         where=where,

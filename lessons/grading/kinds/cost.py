@@ -58,7 +58,7 @@ def Cost(
             return ordered_problem({row: [o for o, _ in operands] for row, operands in rows}, got)
         return same(adjoints(case.args["shape"], case.args["n"], form), got, name="the list of all adjoints")
 
-    module = "lessons.grading.drives"
+    module = "minigrad.lessons.grading.drives"
     drive = {"tape": f"{module}:cost_of_sweep", "class": f"{module}:cost_of_class", "order": f"{module}:cost_of_order"}[form]
     exercise = Exercise(
         name,

@@ -211,8 +211,8 @@ def Gradients(
 ) -> Exercise:
     """The student writes name(inputs, rows, wanted) -> (new rows, names): a graph that computes the derivatives of the last row.
 
-    inputs: the inputs' names; wanted: some of them. The new rows may use any operation of `lessons.grading.graphs` on numbers, earlier
-    rows, the inputs, and the node "one", whose value is 1; `names` tells, for each of `wanted`, which row is its derivative.
+    inputs: the inputs' names; wanted: some of them. The new rows may use any operation of `minigrad.lessons.grading.graphs` on numbers,
+    earlier rows, the inputs, and the node "one", whose value is 1; `names` tells, for each of `wanted`, which row is its derivative.
     """
     worth = dict(points or {"single operations": 1, "shared nodes": 1, "random graphs": 1})
 

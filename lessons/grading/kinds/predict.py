@@ -55,7 +55,7 @@ def Predict(
     def trace() -> dict[str, Any]:
         if by is None:
             return trace_function(f, *point, mode=mode)
-        from viz.jacobian import jacobian_trace  # a check of anything else does without viz
+        from minigrad.viz.jacobian import jacobian_trace  # a check of anything else does without viz
 
         found: dict[str, Any] = jacobian_trace(f, *point, by=by)
         return found

@@ -53,7 +53,7 @@ def Sweep(name: str, examples: tuple[Example, ...], hints: tuple[str, ...]) -> E
         name,
         dict(GROUPS),
         cases,
-        drive="lessons.grading.drives:sweep",
+        drive="minigrad.lessons.grading.drives:sweep",
         title=f"Exercise {name}",
         forbid=(DERIVATIVES,),
         hints=asked.hints,

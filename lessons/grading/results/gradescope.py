@@ -7,6 +7,7 @@ documentation). The same function writes that file here for hand-ins that were g
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -24,8 +25,10 @@ from ..run import Graded, Options, grade, sheet_at, sheet_file
 from ..sheet import Sheet
 from .site import markdown_text, slugs
 
-PACKAGES = ("minigrad", "lessons", "viz")
-"""What the zip carries of this project: it need not be installed there."""
+PACKAGES = ("minigrad", "minigrad.lessons", "minigrad.viz")
+"""What the zip carries of this project, laid out as an installed wheel: it need not be installed there."""
+LEFT_OUT = {"__pycache__", "node_modules", "viz", "lessons"}
+"""Folders that are not a package's own part of the zip; an installed `minigrad` holds the other two packages."""
 
 SETUP = """\
 #!/usr/bin/env bash
@@ -41,7 +44,7 @@ RUN = """\
 # Grades what lies in /autograder/submission. Students' code runs locked in; where the machine cannot do that, nobody is graded
 # (or set MINIGRAD_TRUST_STUDENTS=1 here: then nothing keeps a hand-in from reading the sheet's solutions).
 cd /autograder/source
-exec /autograder/environment/bin/python -m lessons.grading.results.gradescope sheet/SHEET_NAME \
+exec /autograder/environment/bin/python -m minigrad.lessons.grading.results.gradescope sheet/SHEET_NAME \
  /autograder/submission /autograder/results/results.json
 """
 
@@ -121,11 +124,11 @@ def autograder(sheet: Sheet, sheet_path: Path) -> bytes:
             needed |= {p for p in home.iterdir() if p.suffix in (".py", ".ipynb", ".csv", ".json", ".txt", ".npz")}
         for path in sorted(path for path in needed if path.is_file()):
             _add(archive, f"sheet/{path.relative_to(home).as_posix()}", path.read_bytes(), 0o644)
-        top = Path(__file__).parents[3]
         for package in PACKAGES:
-            for path in sorted((top / package).rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so" and "node_modules" not in path.parts:
-                    _add(archive, str(path.relative_to(top)), path.read_bytes(), 0o644)
+            folder = Path(str(importlib.import_module(package).__file__)).parent
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and not LEFT_OUT.intersection(path.relative_to(folder).parts) and path.suffix != ".so":
+                    _add(archive, f"{package.replace('.', '/')}/{path.relative_to(folder).as_posix()}", path.read_bytes(), 0o644)
     return file.getvalue()
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lessons.edition import EditionError, student_edition
+from minigrad.lessons.edition import EditionError, student_edition
 
 from .. import handins, pages
 from ..run import Graded

@@ -19,7 +19,7 @@ POINTS: dict[str, float] = {
     "vjp_sin": 4, "gradients": 5, "Value": 3, "sweep": 2, "unbroadcast": 4, "order": 3, "momentum": 4, "slope": 1,
 }  # fmt: skip
 
-SETUP = "import numpy as np\nimport minigrad as mg\nfrom lessons.grading import check"
+SETUP = "import numpy as np\nimport minigrad as mg\nfrom minigrad.lessons.grading import check"
 
 RIGHT: dict[str, str] = {
     "vjp_sin": "def vjp_sin(x, g):\n    return g * np.cos(x)",

@@ -2,10 +2,11 @@
 
 import math
 
+from minigrad.lessons.grading.exercise import DERIVATIVES, Case, exercise
+from minigrad.lessons.grading.kinds import Backward, Cost, Optimiser, Order, Unbroadcast, Vjp
+from minigrad.lessons.grading.kinds.arrays import SUMS_BACK
+
 import minigrad as mg
-from lessons.grading.exercise import DERIVATIVES, Case, exercise
-from lessons.grading.kinds import Backward, Cost, Optimiser, Order, Unbroadcast, Vjp
-from lessons.grading.kinds.arrays import SUMS_BACK
 
 NOTEBOOK = "lab.ipynb"
 LIMIT_S = 1.0
