@@ -77,7 +77,7 @@ def _ending(function: Copying, of_input: Callable[[Tensor], Tensor]) -> Copying:
 
 
 def _made(array: Any, requires_grad: bool, device: Any = None) -> Tensor:
-    out = wrap(backend.normal(array) if device is None else backend.to_device(array, str(device)))
+    out = wrap(backend.canonical(array) if device is None else backend.to_device(array, str(device)))
     if requires_grad:
         make_leaf(out)
     return observe.made(out) if observe.observers else out
@@ -121,7 +121,7 @@ def from_numpy(array: Any) -> Tensor:
     counted)."""
     if not hasattr(array, "dtype") or not hasattr(array, "strides"):
         raise TypeError(f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for other data.")
-    out = wrap(backend.owned_array(array))
+    out = wrap(backend.materialise(array))
     memory_version(out)
     return observe.made(out) if observe.observers else out
 
@@ -132,7 +132,7 @@ def from_dlpack(source: Any) -> Tensor:
     Raises TypeError for what cannot be shared (a dtype that NumPy has not, a tensor that requires grad), DeviceError for memory elsewhere.
     Source: the DLPack protocol of the array API standard.
     """
-    out = wrap(backend.owned_array(backend.from_dlpack(source)))
+    out = wrap(backend.materialise(backend.from_dlpack(source)))
     memory_version(out)
     return observe.made(out) if observe.observers else out
 
@@ -156,7 +156,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
         return _made(backend.full(sizes, made, str(device)), requires_grad)
     out = backend.zeros(sizes, made.dtype, made)
-    out = backend.owned_array(out)
+    out = backend.materialise(out)
     out[...] = made
     return _made(out, requires_grad, device)
 
@@ -181,7 +181,7 @@ def full_like(x: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
 
 def _number(value: Any) -> Any:
     """A 0-d tensor or a scalar of NumPy as a Python number, which says of what kind it is."""
-    return value.item() if isinstance(value, Tensor | backend.host.generic) else value
+    return value.item() if isinstance(value, Tensor | backend.numpy.generic) else value
 
 
 def arange(
@@ -469,7 +469,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     if condition.dtype != backend.bool_:
         raise DTypeError(f"where: the condition must be boolean, got {condition.dtype}. Compare first, as in where(x > 0, a, b).")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):  # two numbers: one of them becomes a tensor beside the condition
-        a = as_tensor(a) if isinstance(condition.array, backend.HostArray) else full_like(condition, a, dtype=as_tensor(a).dtype)
+        a = as_tensor(a) if isinstance(condition.array, backend.NumpyArray) else full_like(condition, a, dtype=as_tensor(a).dtype)
     return ew.where(condition, a, b)
 
 
@@ -911,16 +911,16 @@ def _plain_index(index: Any, like: Any, whole: bool = True) -> Any:
         return _with_fitting_masks(parts, like)
     if isinstance(index, Tensor | list | range):
         kind = "tensors" if isinstance(index, Tensor) else "lists"
-        array = backend.owned_array(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
+        array = backend.materialise(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
         if array.dtype.kind not in "iub":
             raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
         index = array
     if hasattr(type(index), "__minigrad_apply__"):  # a batched or recorded index
         return index.copy()
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
-        if index.dtype == backend.uint8 and not isinstance(index, backend.host.generic):
+        if index.dtype == backend.uint8 and not isinstance(index, backend.numpy.generic):
             index = index != 0
-        index = int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.beside(index.copy(), like)
+        index = int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.to_device_of(index.copy(), like)
         return _with_fitting_masks((index,), like)[0] if whole else index
     if index is None or index is Ellipsis or isinstance(index, slice | int):
         return _plain_slice(index)
@@ -948,7 +948,7 @@ def _with_fitting_masks(parts: tuple[Any, ...], like: Any) -> tuple[Any, ...]:
 
 def _stands_for_tuple(index: list[Any]) -> bool:
     """Whether a list is an index for each axis and not the indices of one: where it holds anything but numbers (PyTorch's rule)."""
-    parts = (Tensor, list, tuple, range, slice, backend.HostArray)
+    parts = (Tensor, list, tuple, range, slice, backend.NumpyArray)
     return len(index) < 32 and any_true(p is None or p is Ellipsis or isinstance(p, parts) for p in index)
 
 

@@ -97,7 +97,7 @@ def _dtype_of(x: Any) -> backend.DType:
     """The dtype of a tensor, or the dtype itself, which may be given as its scalar type."""
     if isinstance(x, Tensor):
         return x.dtype
-    found = backend.as_dtype(x) if isinstance(x, backend.host.dtype | type) else None
+    found = backend.as_dtype(x) if isinstance(x, backend.numpy.dtype | type) else None
     if found is None:
         raise TypeError(f"a Tensor or a dtype is needed, got {type(x).__name__}.")
     return found
@@ -175,7 +175,7 @@ def positive(x: Tensor) -> Tensor:
     return x
 
 
-dtype = backend.host.dtype
+dtype = backend.numpy.dtype
 """The type of dtypes."""
 get_rng_state, set_rng_state = functions.random_state, functions.set_random_state
 fix, moveaxis = functions.trunc, functions.movedim

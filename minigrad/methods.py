@@ -112,7 +112,7 @@ _KERNELS = {
     ew.add: operator.iadd,
     ew.sub: operator.isub,
     ew.mul: operator.imul,
-    ew.div: lambda x, y: backend.silently.run(operator.itruediv, x, y),
+    ew.div: lambda x, y: backend.ignore_float_errors.run(operator.itruediv, x, y),
 }
 """What changes an array in place as the operation computes anew."""
 
@@ -398,7 +398,7 @@ attach(Tensor, "uniform_", uniform)
 def _outside(self: Tensor, values: Tensor) -> Tensor:
     if isinstance(history(self), OpNode):
         raise InPlaceError("this tensor is the result of an operation; fill a tensor of its own instead.")
-    overwrite_payload(self, backend.beside(values.array, self.array))
+    overwrite_payload(self, backend.to_device_of(values.array, self.array))
     return self
 
 
@@ -545,7 +545,7 @@ def __copy__(self: Tensor) -> Tensor:
 
 @_method
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if type(self.array) is backend.HostArray:  # tensors that share memory share that of their copies
+    if type(self.array) is backend.NumpyArray:  # tensors that share memory share that of their copies
         storage, place = storage_of(self.array)
         out = _leaf_copy(self, copy.deepcopy(storage, memo).tensor(place))
     else:
@@ -574,7 +574,7 @@ def __reduce__(self: Tensor) -> Any:
     node = history(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
-    storage = storage_of(backend.owned_array(backend.to_numpy(self.array)))
+    storage = storage_of(backend.materialise(backend.to_numpy(self.array)))
     return _rebuild, (*storage, node is not None, role_of(self))
 
 

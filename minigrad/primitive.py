@@ -28,7 +28,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from .backend import float32, is_differentiable, is_narrow, quiet
+from .backend import float32, ignore_float_errors, is_differentiable, is_narrow
 
 RuleFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -232,7 +232,7 @@ def accumulating(forward: Callable[..., Any]) -> Callable[..., Any]:
         if dtype is None:
             return forward(xp, *arrays, **params) if out is None else forward(xp, *arrays, out=out, **params)
         wide = [a.astype(float32) if hasattr(a, "dtype") and is_narrow(a.dtype) else a for a in arrays]
-        with quiet():  # a number too large for the dtype becomes infinity
+        with ignore_float_errors():  # a number too large for the dtype becomes infinity
             result = forward(xp, *wide, **params)
             if isinstance(result, tuple):
                 return tuple(r.astype(dtype) for r in result)

@@ -117,8 +117,8 @@ class _Memories:
     def _look(self, value: Any) -> None:
         if isinstance(value, Tensor):
             if id(value) not in self.tensors:
-                array = backend.owned_array(backend.to_numpy(value.array))
-                root, memory, place = backend.place_of(array)
+                array = backend.materialise(backend.to_numpy(value.array))
+                root, memory, place = backend.storage_of(array)
                 self._roots.append(root)  # kept, so that its id stays its own
                 self.tensors[id(value)] = array, id(root), memory, place
                 self.groups.setdefault(id(root), []).append(id(value))
@@ -176,7 +176,7 @@ def encode(value: Any, where: str, arrays: dict[str, Any], memories: _Memories |
         if id(value) in memories.numbers:
             return {"again": memories.numbers[id(value)]}
         return {"tensor" if value.node is None else "leaf": memories.encode(value, where, arrays)}
-    if isinstance(value, backend.host.generic) and type(value.item()) in (bool, int, float, complex):
+    if isinstance(value, backend.numpy.generic) and type(value.item()) in (bool, int, float, complex):
         return {"scalar": [value.dtype.name, encode(value.item(), where, arrays)]}
     if type(value) in backend.MODULES and backend.MODULES[type(value)] is not None:
         return _encode_array(backend.to_numpy(value), where, arrays)
@@ -228,8 +228,8 @@ def _decode_tensor(data: Any, arrays: Any) -> Tensor:
     if isinstance(data, dict) and "placed" in data:
         name, offset, shape, strides, dtype = data["placed"]
         if name not in arrays.storages:
-            arrays.storages[name] = Storage(backend.host.array(arrays[name], order="C").reshape(-1).view("uint8"))
-        known = backend.bfloat16_dtype() if dtype == "bfloat16" else backend.host.dtype(dtype)
+            arrays.storages[name] = Storage(backend.numpy.array(arrays[name], order="C").reshape(-1).view("uint8"))
+        known = backend.bfloat16_dtype() if dtype == "bfloat16" else backend.numpy.dtype(dtype)
         tensor: Tensor = arrays.storages[name].tensor((offset, tuple(shape), tuple(strides), known))
     else:
         tensor = wrap(_decode_array(data, arrays))
@@ -240,7 +240,7 @@ def _decode_tensor(data: Any, arrays: Any) -> Tensor:
 def _decode_array(data: Any, arrays: dict[str, Any]) -> Any:
     """The array that `data` stands for. Raises TypeError for what is none."""
     array = decode(data, arrays)
-    if not isinstance(array, backend.HostArray):
+    if not isinstance(array, backend.NumpyArray):
         raise TypeError(f"{type(array).__name__} in the place of an array")
     return array
 
@@ -253,7 +253,7 @@ DECODERS: dict[str, Callable[[Any, Any], Any]] = {
     "tensor": _decode_tensor,
     "leaf": lambda inner, arrays: _leaf(_decode_tensor(inner, arrays)),
     "again": lambda inner, arrays: arrays.tensors[inner],
-    "scalar": lambda inner, arrays: backend.host.dtype(inner[0]).type(decode(inner[1], arrays)),
+    "scalar": lambda inner, arrays: backend.numpy.dtype(inner[0]).type(decode(inner[1], arrays)),
     "bfloat16": lambda inner, arrays: _decode_array(inner, arrays).view(backend.bfloat16_dtype()),
     "array": lambda inner, arrays: arrays[inner].copy("K"),
 }
@@ -270,7 +270,7 @@ def write(file: Path | BinaryIO, value: Any, kind: str) -> None:
     arrays: dict[str, Any] = {}
     meta = {"format": kind, "version": VERSION, "state": encode(value, "", arrays)}
     text = json.dumps(meta, ensure_ascii=False, allow_nan=False).encode()
-    members = {META: backend.host.frombuffer(text, "uint8"), **arrays}
+    members = {META: backend.numpy.frombuffer(text, "uint8"), **arrays}
     if not isinstance(file, Path):
         return backend.save_arrays(file, members)
     beside = file.with_name(file.name + ".part")

@@ -32,7 +32,7 @@ class Storage:
         if self.version is None:
             self.version = Version()
             self.version.count = 0
-        out = wrap(backend.placed_in(self.memory, *place))
+        out = wrap(backend.array_in_storage(self.memory, *place))
         out.version = self.version
         return out
 
@@ -53,7 +53,7 @@ _storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
 
 def storage_of(array: Array) -> tuple[Storage, Place]:
     """The storage of a host array, and the array's place in it. While a storage is in use, all arrays in its memory get the same one."""
-    root, memory, place = backend.place_of(array)
+    root, memory, place = backend.storage_of(array)
     storage = _storages.get(id(root))
     if storage is None:
         storage = Storage(memory)

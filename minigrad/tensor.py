@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import nodes, observe
-from .backend import Array, DType, HostArray, Shape, as_payload, device_of, is_differentiable, is_immutable, owned_array
+from .backend import Array, DType, NumpyArray, Shape, as_payload, device_of, is_differentiable, is_immutable, materialise
 from .errors import DeviceError, DTypeError, NoGradientError, ShapeError
 from .nodes import Leaf, Node, Version
 from .primitive import Primitive
@@ -217,7 +217,7 @@ def memory_version(tensor: Tensor) -> Version:
         version = tensor.version = Version()
         version.count = 0
         if is_immutable(tensor.array):
-            tensor.array = owned_array(tensor.array)
+            tensor.array = materialise(tensor.array)
             if isinstance(tensor.node, Leaf):
                 tensor.node.array, tensor.node.version = tensor.array, version
     return version
@@ -250,7 +250,7 @@ def set_role(tensor: Tensor, role: str | None) -> None:
 
 def overwrite_payload(tensor: Tensor, values: Array) -> None:
     """Put `values` (broadcastable, castable) into the tensor's memory and count it."""
-    if type(values) is not HostArray and hasattr(type(values), "__minigrad_write__"):
+    if type(values) is not NumpyArray and hasattr(type(values), "__minigrad_write__"):
         values.__minigrad_write__(tensor)
     version = memory_version(tensor)
     tensor.array[...] = values

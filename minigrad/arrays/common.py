@@ -53,7 +53,7 @@ def in_dtype_of(x: Tensor, value: Any) -> Tensor:
     """A number or tensor in the dtype and on the device of x."""
     if isinstance(value, Tensor):
         return value.to(x.dtype)  # type: ignore[no-any-return]
-    return wrap(backend.beside(backend.as_payload(value, x.dtype), x.array))
+    return wrap(backend.to_device_of(backend.as_payload(value, x.dtype), x.array))
 
 
 def as_index(index: Any, size: int, function: str, negative: bool = False) -> Tensor:
@@ -65,7 +65,7 @@ def as_index(index: Any, size: int, function: str, negative: bool = False) -> Te
     if index.dtype.kind not in "iu":
         raise DTypeError(f"{function}: the index must hold integers, got {index.dtype}.")
     array = index.array
-    if isinstance(array, backend.HostArray) and array.size:
+    if isinstance(array, backend.NumpyArray) and array.size:
         low, high = array.min(), array.max()
         if high >= size or low < (-size if negative else 0):
             wrong = high if high >= size else low

@@ -281,13 +281,13 @@ def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tenso
     targets = backend.to_numpy(fn.broadcast_to(flat, src.shape).array).reshape(-1)
     order = targets.argsort(kind="stable")
     ordered = targets[order]
-    first = backend.host.searchsorted(ordered, ordered)
-    rank = backend.host.arange(len(ordered)) - first  # how many before it go to the same place
+    first = backend.numpy.searchsorted(ordered, ordered)
+    rank = backend.numpy.arange(len(ordered)) - first  # how many before it go to the same place
     product, factors = x.reshape(-1), src.reshape(-1)
     for turn in range(int(rank.max(initial=-1)) + 1):
         chosen = order[rank == turn]
-        there = (wrap(backend.beside(targets[chosen], x.array)),)
-        factor = factors[wrap(backend.beside(chosen, x.array))]
+        there = (wrap(backend.to_device_of(targets[chosen], x.array)),)
+        factor = factors[wrap(backend.to_device_of(chosen, x.array))]
         product = written(product, product[there] * factor, there, False, "scatter_reduce")
     return product.reshape(x.shape)  # type: ignore[no-any-return]
 

@@ -180,7 +180,7 @@ def sinc(x: Any) -> Tensor:
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |a - b| <= atol + rtol |b|, or both are the same infinity (or NaN, if that shall count). No derivative."""
     a, b = (t.to(backend.int64) if t.dtype == backend.bool_ else t for t in (as_tensor(a).detach(), as_tensor(b).detach()))
-    with backend.quiet():
+    with backend.ignore_float_errors():
         near = fn.logical_and(fn.abs(a - b) <= atol + rtol * fn.abs(b), fn.isfinite(b))
     near = fn.logical_or(near, a == b)
     return fn.logical_or(near, fn.logical_and(fn.isnan(a), fn.isnan(b))) if equal_nan else near

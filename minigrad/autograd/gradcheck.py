@@ -107,7 +107,7 @@ def gradcheck(
     if not (check_forward_ad or check_backward_ad):
         raise ValueError("gradcheck: check_forward_ad and check_backward_ad are both off, so there is nothing to check.")
     check = _Check(func, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), eps, atol, rtol, nondet_tol)
-    with enable_grad(), backend.quiet():
+    with enable_grad(), backend.ignore_float_errors():
         _check_inputs(check)
         try:
             outputs = check.outputs()
@@ -158,7 +158,7 @@ def gradgradcheck(
     with enable_grad():
         outputs = [o for o in check.outputs() if history(o) is not None]
     if grad_outputs is None:
-        random = backend.use_random(0)
+        random = backend.random_generator(0)
         cotangents = tuple(_random_leaf(random, o, gen_non_contig_grad_outputs) for o in outputs)
     else:
         cotangents = tuple(grad_outputs) if isinstance(grad_outputs, list | tuple) else (grad_outputs,)
@@ -177,7 +177,7 @@ def gradgradcheck(
     options = (eps, atol, rtol, raise_exception, False, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad)
     passed = gradcheck(pulled, (*given, *cotangents), *options, check_forward_ad=check_fwd_over_rev, fast_mode=fast_mode)
     if passed and check_rev_over_fwd:
-        random = backend.use_random(1)
+        random = backend.random_generator(1)
         tangents = tuple(_random_leaf(random, x, False) for _, x in check.checked)
         passed = gradcheck(_pushed(check), (*given, *tangents), *options, fast_mode=fast_mode)
     return passed
@@ -246,7 +246,7 @@ def _random_leaf(random: Any, like: Tensor, non_contiguous: bool) -> Tensor:
     drawn = random.standard_normal(shape)
     if backend.is_complex(like.dtype):
         drawn = drawn + 1j * random.standard_normal(shape)
-    array = backend.to_device(backend.owned_array(backend.as_payload(drawn, like.dtype)), backend.device_of(like.array))
+    array = backend.to_device(backend.materialise(backend.as_payload(drawn, like.dtype)), backend.device_of(like.array))
     out = wrap(array[..., ::2] if non_contiguous and like.ndim else array)
     make_leaf(out)
     return out
@@ -264,7 +264,7 @@ def _wide(x: Tensor | None, like: Tensor) -> Any:
     """The elements as a flat host array in double precision; zeros for None."""
     if x is None:
         return host.zeros(like.numel(), _wide_dtype(like))
-    return backend.to_numpy(backend.owned_array(x.array)).astype(_wide_dtype(like)).reshape(-1)
+    return backend.to_numpy(backend.materialise(x.array)).astype(_wide_dtype(like)).reshape(-1)
 
 
 def _wide_dtype(x: Tensor) -> Any:
@@ -292,7 +292,7 @@ def _moved(check: _Check, x: Tensor, index: tuple[int, ...], step: complex) -> t
     before = x.array[index].copy()
     x.array[index] = before + step
     try:
-        return tuple(wrap(backend.owned_array(o.array).copy()) for o in check.outputs())
+        return tuple(wrap(backend.materialise(o.array).copy()) for o in check.outputs())
     finally:
         x.array[index] = before
 
@@ -312,7 +312,7 @@ def _cotangents(out: Tensor) -> tuple[complex, ...]:
 
 def _unit(out: Tensor, row: int, v: complex) -> Tensor:
     """v at one element, zeros elsewhere."""
-    array = backend.owned_array(backend.zeros((out.numel(),), out.dtype, out.array))
+    array = backend.materialise(backend.zeros((out.numel(),), out.dtype, out.array))
     array[row] = v
     return wrap(array.reshape(out.shape))
 
@@ -387,7 +387,7 @@ def _projections_agree(check: _Check, outputs: Sequence[Tensor], places: Sequenc
 
     Where they disagree the full comparison finds out where.
     """
-    random = backend.use_random(2)
+    random = backend.random_generator(2)
     vs = [_random_leaf(random, x, False) for x in inputs]
     for place in places:
         u = _random_leaf(random, outputs[place], False)
@@ -542,7 +542,7 @@ def _check_undefined(check: _Check, places: Sequence[int]) -> None:
         return
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]
     inputs = [x for _, x in check.checked]
-    random = backend.use_random(3)
+    random = backend.random_generator(3)
     for chosen, (place, out) in enumerate(zip(places, outputs, strict=True)):
         v = wrap(_random_leaf(random, out, False).array)
         expected = grad(outputs, inputs, _seeds(outputs, chosen, v), retain_graph=True, allow_unused=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import is_immutable, normal, owned_array
+from ..backend import canonical, is_immutable, materialise
 from ..engine import record
 from ..engine.modes import state
 from ..errors import BatchingError
@@ -40,7 +40,7 @@ def _enter(xp: Any, x: Any, *, place: BatchAxis, axis: int) -> Any:
 
 
 def _leave(xp: Any, x: Any, *, place: BatchAxis, axis: int) -> Any:
-    axes, array = axes_of(x), owned_array(x.array if type(x) is Batched else x)
+    axes, array = axes_of(x), materialise(x.array if type(x) is Batched else x)
     rest = tuple(a for a in axes if a is not place)
     target = len(rest) + axis
     if place in axes:
@@ -56,7 +56,7 @@ def _leave(xp: Any, x: Any, *, place: BatchAxis, axis: int) -> Any:
 
 
 def _share(xp: Any, x: Any, *, place: BatchAxis) -> Any:
-    axes, array = axes_of(x), owned_array(x.array if type(x) is Batched else x)
+    axes, array = axes_of(x), materialise(x.array if type(x) is Batched else x)
     joined = tuple(sorted((*axes, place), key=lambda a: a.number))
     target = joined.index(place)
     return Batched(array.reshape((*array.shape[:target], 1, *array.shape[target:])), joined)
@@ -69,7 +69,7 @@ def _total(xp: Any, x: Any, *, place: BatchAxis) -> Any:
     where = axes.index(place)
     times = 1 if array.shape[where] == place.size else place.size
     total = sum_forward(xp, array, axes=(where,), keepdims=False)
-    return packed(normal(total if times == 1 else total * times), tuple(a for a in axes if a is not place))
+    return packed(canonical(total if times == 1 else total * times), tuple(a for a in axes if a is not place))
 
 
 enter: Primitive = primitive(
@@ -209,4 +209,4 @@ def drawn(draw: Any, shape: tuple[int, ...]) -> Any:
         )
     axes = tuple(axis for axis in state.batches if axis.randomness == "different")
     array = draw((*(axis.size for axis in axes), *shape))
-    return packed(array if not is_immutable(array) or not axes else owned_array(array), axes)
+    return packed(array if not is_immutable(array) or not axes else materialise(array), axes)

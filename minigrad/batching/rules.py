@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-from ..backend import array_module, copy_in_order, normal
+from ..backend import array_module, canonical, copy_in_order
 from ..errors import BatchingError
 from ..ops.index import explicit, gather, is_basic, window
 from ..ops.operators import attach_operators
@@ -199,7 +199,7 @@ def _one_by_one(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: A
     lengths = _lengths(arrays, k)
 
     def example(a: Any, at: tuple[int, ...]) -> Any:
-        return normal(a[(*(i if n > 1 else 0 for i, n in zip(at, a.shape, strict=False)), Ellipsis)]) if hasattr(a, "shape") else a
+        return canonical(a[(*(i if n > 1 else 0 for i, n in zip(at, a.shape, strict=False)), Ellipsis)]) if hasattr(a, "shape") else a
 
     if 0 in lengths:  # no example to learn the result's shape from: ask one made of ones
         ones = prim.forward(xp, *(xp.ones(a.shape[k:], a.dtype) if hasattr(a, "shape") else a for a in arrays), **params)

@@ -58,8 +58,8 @@ class TensorDataset(Dataset):
 
     def batch(self, indices: Any) -> tuple[Tensor, ...]:
         """One tensor (len(indices), ...) for each of `tensors`."""
-        chosen = backend.host.asarray(indices, dtype=backend.int64)
-        return tuple(t[wrap(backend.beside(chosen, t.array))] for t in self.tensors)
+        chosen = backend.numpy.asarray(indices, dtype=backend.int64)
+        return tuple(t[wrap(backend.to_device_of(chosen, t.array))] for t in self.tensors)
 
 
 class Subset(Dataset):
@@ -114,7 +114,7 @@ def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[
         lengths = sizes
     if any(n < 0 for n in lengths) or sum(lengths) != len(dataset):
         raise ValueError(f"random_split: lengths {list(lengths)} must be at least 0 and add up to the dataset's {len(dataset)}.")
-    order = backend.host.random.default_rng(seed).permutation(len(dataset)).tolist()
+    order = backend.numpy.random.default_rng(seed).permutation(len(dataset)).tolist()
     ends = list(accumulate(int(n) for n in lengths))
     return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(lengths, ends, strict=True)]
 

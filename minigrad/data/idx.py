@@ -47,12 +47,12 @@ def read_idx(path: Any) -> Tensor:
     if len(content) < start:
         raise IdxError(f"{path}: truncated: {content[3]} axes need a header of {start} bytes, but the file has {len(content)}.")
     shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4))
-    kind = backend.host.dtype(TYPES[content[2]])
+    kind = backend.numpy.dtype(TYPES[content[2]])
     needed, found = math.prod(shape) * kind.itemsize, len(content) - start
     if found != needed:
         what = "truncated" if found < needed else "too long"
         raise IdxError(f"{path}: {what}: shape {shape} of {kind.name} needs {needed:,} bytes after the header, but there are {found:,}.")
-    stored = backend.host.frombuffer(content, kind, offset=start).reshape(shape)
+    stored = backend.numpy.frombuffer(content, kind, offset=start).reshape(shape)
     return wrap(stored.astype(kind.newbyteorder("=")))
 
 

@@ -72,7 +72,7 @@ class DataLoader:
         n = len(self.dataset)
         if self.seed is None or not self.shuffle:
             return range(n)
-        numbers: list[int] = backend.host.random.default_rng((self.seed, epoch)).permutation(n).tolist()
+        numbers: list[int] = backend.numpy.random.default_rng((self.seed, epoch)).permutation(n).tolist()
         return numbers
 
     def __iter__(self) -> Iterator[Any]:

@@ -20,7 +20,7 @@ def disc(n: int = 1000, seed: int = 0) -> TensorDataset:
     The disc's area is one half, so both labels are equally likely.
     """
     _check_count("disc", n)
-    x = backend.host.random.default_rng(seed).random((n, 2), backend.float32)
+    x = backend.numpy.random.default_rng(seed).random((n, 2), backend.float32)
     inside = ((x - 0.5) ** 2).sum(1) < 1 / (2 * math.pi)
     return TensorDataset(wrap(x), wrap(inside.astype(backend.int64)))
 
@@ -33,7 +33,7 @@ def two_moons(n: int = 200, seed: int = 0, noise: float = 0.1) -> TensorDataset:
     _check_count("two_moons", n)
     if not noise >= 0:
         raise ValueError(f"two_moons: noise is a standard deviation and must be at least 0, got {noise}.")
-    host, random = backend.host, backend.host.random.default_rng(seed)
+    host, random = backend.numpy, backend.numpy.random.default_rng(seed)
     label = (host.arange(n) >= n // 2).astype(backend.int64)
     angle = math.pi * random.random(n)
     x = host.stack([host.cos(angle), host.sin(angle)], 1)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nodes
-from ..backend import normal
+from ..backend import canonical
 from ..errors import AutogradError, ShapeError
 from ..nodes import Leaf, Node, Notes, OpNode, Pick, notes_of
 from ..tensor import Tensor, alias, wrap
@@ -76,7 +76,7 @@ def _slots(node: Any, parts: Sequence[tuple[Node, Any]]) -> list[int]:
 
 
 def _tensor(g: Any) -> Tensor | None:
-    return g if g is None or isinstance(g, Tensor) else wrap(normal(g))
+    return g if g is None or isinstance(g, Tensor) else wrap(canonical(g))
 
 
 def _shown(node: Node, hooks: dict[int, Callable[..., Any]], values: Sequence[Any], kind: str, what: str, *more: Any) -> list[Any]:

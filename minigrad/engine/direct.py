@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import primitive
-from ..backend import IMMUTABLE, HostArray, beside_row, float32, float64, host, normal, overlaps_itself
+from ..backend import IMMUTABLE, NumpyArray, broadcast_rows, canonical, float32, float64, numpy, overlaps_itself
 from ..nodes import OpNode, next_birth
 from ..observe import observers
 from ..primitive import OUTPUT, SHAPES, Primitive
@@ -56,22 +56,22 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
                 return otherwise(a, params)
             x = a.array
             kind = type(x)
-        if kind is HostArray:
+        if kind is NumpyArray:
             dtype = x.dtype
             if dtype is not float32 and dtype is not float64:
                 return otherwise(a, params)
         elif kind not in IMMUTABLE:
             return otherwise(a, params)
         try:
-            y = prim.direct(host, x, **params) if params else prim.direct(host, x)
+            y = prim.direct(numpy, x, **params) if params else prim.direct(numpy, x)
         except ValueError:
             return otherwise(a, params)
         kind = type(y)
-        if kind is HostArray:
+        if kind is NumpyArray:
             if not y.ndim:
-                y = normal(y)
+                y = canonical(y)
         elif kind not in IMMUTABLE:
-            y = normal(y)
+            y = canonical(y)
         if x is a:
             return y
         out = _new_tensor(Tensor)
@@ -128,33 +128,33 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
                 return long(a, b, params)
             y, right = b.array, b.node
             second = type(y)
-        if first is HostArray or first in IMMUTABLE:
+        if first is NumpyArray or first in IMMUTABLE:
             dtype = x.dtype
-            if second is HostArray or second in IMMUTABLE:
+            if second is NumpyArray or second in IMMUTABLE:
                 if y.dtype is not dtype or (x is a) is not (y is b):  # an array beside a tensor has to be copied
                     return long(a, b, params)
             elif second not in _NUMBERS or not elementwise:
                 return long(a, b, params)
-        elif elementwise and first in _NUMBERS and (second is HostArray or second in IMMUTABLE):
+        elif elementwise and first in _NUMBERS and (second is NumpyArray or second in IMMUTABLE):
             dtype = y.dtype
         else:
             return long(a, b, params)
         if dtype is not float32 and dtype is not float64:
             return long(a, b, params)
-        alike = first is not HostArray or second is not HostArray or x.shape == y.shape
+        alike = first is not NumpyArray or second is not NumpyArray or x.shape == y.shape
         try:
             if not alike and elementwise:
-                z = beside_row(prim.direct, x, y, params)
+                z = broadcast_rows(prim.direct, x, y, params)
             else:
-                z = prim.direct(host, x, y, **params) if params else prim.direct(host, x, y)
+                z = prim.direct(numpy, x, y, **params) if params else prim.direct(numpy, x, y)
         except ValueError:
             return long(a, b, params)
         kind = type(z)
-        if kind is HostArray:
+        if kind is NumpyArray:
             if not z.ndim:
-                z = normal(z)
+                z = canonical(z)
         elif kind not in IMMUTABLE:
-            z = normal(z)
+            z = canonical(z)
         if x is a and y is b:
             return z
         out = _new_tensor(Tensor)
@@ -193,14 +193,14 @@ def on_itself(kernel: Callable[[Any, Any], Any], otherwise: Callable[[Any, Any],
         if observers or type(a) is not Tensor or a.window is not None or a.tangents is not None:
             return otherwise(a, b)
         x = a.array
-        if type(x) is not HostArray or (not x.flags.c_contiguous and overlaps_itself(x)):
+        if type(x) is not NumpyArray or (not x.flags.c_contiguous and overlaps_itself(x)):
             return otherwise(a, b)
         y, history, dtype = b, a.node, x.dtype
         if type(b) is Tensor:
             if b.window is not None or b.tangents is not None:
                 return otherwise(a, b)
             y, history = b.array, history or b.node
-            if (type(y) is not HostArray and type(y) not in IMMUTABLE) or y.dtype is not dtype:
+            if (type(y) is not NumpyArray and type(y) not in IMMUTABLE) or y.dtype is not dtype:
                 return otherwise(a, b)
         elif type(b) not in _NUMBERS:
             return otherwise(a, b)
@@ -222,7 +222,7 @@ def _keep(node: OpNode, sources: tuple[int, ...], tensors: tuple[Any, ...], valu
     if len(sources) == 1 and sources[0] >= OUTPUT:  # by far most often
         value, owner = values[sources[0]], tensors[sources[0]]
         node.saved, node.versions = (value,), ()
-        if type(value) is HostArray and type(owner) is Tensor:
+        if type(value) is NumpyArray and type(owner) is Tensor:
             version = owner.version or memory_version(owner)
             node.versions = ((0, version, version.count),)
         return
@@ -231,7 +231,7 @@ def _keep(node: OpNode, sources: tuple[int, ...], tensors: tuple[Any, ...], valu
     for source in sources:
         if source >= OUTPUT:
             value, owner = values[source], tensors[source]
-            if type(value) is HostArray and type(owner) is Tensor:
+            if type(value) is NumpyArray and type(owner) is Tensor:
                 version = owner.version or memory_version(owner)
                 versions += ((len(saved), version, version.count),)
             saved.append(value)

@@ -13,22 +13,22 @@ from typing import Any
 from .. import observe, primitive
 from ..backend import (
     FAST_DTYPES,
-    HOST_PAYLOADS,
     IMMUTABLE,
     MODULES,
+    NUMPY_PAYLOADS,
     PYTHON_SCALARS,
     SCALAR_DTYPES,
-    HostArray,
+    NumpyArray,
     Shape,
     array_module,
-    at_home,
+    canonical,
     default_dtype,
-    host,
+    device_context,
     is_differentiable,
     is_immutable,
-    is_window,
-    normal,
+    numpy,
     result_type,
+    shares_memory,
 )
 from ..errors import DTypeError, InPlaceError, ShapeError
 from ..nodes import Leaf, Node, OpNode, Pick, next_birth
@@ -115,7 +115,7 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
                 mask |= 1
             if a.tangents is not None:
                 dual = True
-            if type(array) is HostArray:
+            if type(array) is NumpyArray:
                 own = array.dtype
             else:
                 own = SCALAR_DTYPES.get(type(array))
@@ -128,7 +128,7 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
             arrays.append(array)
             nodes.append(node)
         else:
-            if kind in HOST_PAYLOADS:
+            if kind in NUMPY_PAYLOADS:
                 raw = True
             elif kind not in _PLAIN:
                 if issubclass(kind, Tensor):  # a node of a static graph: the operation becomes a node in turn
@@ -139,11 +139,11 @@ def _apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> An
     if not tensors:
         return _on_arrays(prim, args, params, plain)
     if plain and not raw:
-        result = prim.direct(host, *arrays, **params)
+        result = prim.direct(numpy, *arrays, **params)
         if prim.outputs != 1:
-            result = tuple(normal(r) for r in result)
-        elif type(result) not in IMMUTABLE and (type(result) is not HostArray or not result.ndim):
-            result = normal(result)
+            result = tuple(canonical(r) for r in result)
+        elif type(result) not in IMMUTABLE and (type(result) is not NumpyArray or not result.ndim):
+            result = canonical(result)
     else:
         settled = _settle(prim, args)
         if any(a is not b for a, b in zip(settled, args, strict=True)):
@@ -174,18 +174,18 @@ _PLAIN = frozenset((float, int))
 """Python numbers that follow a floating tensor's dtype without further ado."""
 
 
-_RAW = HOST_PAYLOADS | _PLAIN
+_RAW = NUMPY_PAYLOADS | _PLAIN
 
 
 def _on_arrays(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], plain: bool) -> Any:
     """No tensor among the arguments: a rule runs on raw arrays. Their dtypes agree already, but a floating function may meet integers."""
     if prim.promote == "float":
         for a in args:
-            if type(a) is HostArray and a.dtype not in FAST_DTYPES:
+            if type(a) is NumpyArray and a.dtype not in FAST_DTYPES:
                 plain = False
     if plain and prim.outputs == 1:
-        result = prim.forward(host, *args, **params)
-        return result if type(result) in IMMUTABLE else normal(result)
+        result = prim.forward(numpy, *args, **params)
+        return result if type(result) in IMMUTABLE else canonical(result)
     if prim.promote == "float" and args and all(getattr(a, "dtype", None) is None or a.dtype.kind in "iub" for a in args):
         args = tuple(a.astype(default_dtype()) if hasattr(a, "astype") else float(a) if type(a) in (bool, int) else a for a in args)
     return _compute(prim, args, params)
@@ -197,9 +197,9 @@ def _compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
         if type(a) not in MODULES and hasattr(type(a), "__minigrad_apply__"):
             return type(a).__minigrad_apply__(prim, arrays, params)
     library = array_module(arrays, prim.name)
-    with at_home(library, arrays, prim.name):
+    with device_context(library, arrays, prim.name):
         result = prim.forward(library, *arrays, **params)
-    return normal(result) if prim.outputs == 1 else tuple(normal(r) for r in result)
+    return canonical(result) if prim.outputs == 1 else tuple(canonical(r) for r in result)
 
 
 def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -223,13 +223,13 @@ def _settle(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
         elif (
             type(a) in PYTHON_SCALARS and dtype.kind == "V"
         ):  # a Python number takes the dtype of the array it meets, but NumPy would widen bfloat16
-            out[i] = wrap(normal(_scalar(a, dtype)))
+            out[i] = wrap(canonical(_scalar(a, dtype)))
     return tuple(out)
 
 
 def _operand(value: Any) -> Any:
     """What the user put beside a tensor: a scalar of NumPy counts as a Python number, as in PyTorch, an array or a list as a tensor."""
-    if isinstance(value, host.generic):
+    if isinstance(value, numpy.generic):
         return value.item()
     return as_tensor(value) if _is_array(value) else value
 
@@ -345,7 +345,7 @@ def remember_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: 
     if is_immutable(source.array):  # a bare number has no memory to look into: give it some
         version = memory_version(source)
         out.array = prim.forward(array_module([source.array]), source.array, **params)
-    if not is_window(out.array, source.array):
+    if not shares_memory(out.array, source.array):
         return
     version = out.version = memory_version(source)
     before = None if isinstance(source.node, Leaf) else source.window

@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any
 
 from .. import backend, observe, primitive
-from ..backend import HostArray as ndarray
+from ..backend import NumpyArray as ndarray
 from ..backend import float32, float64
 from ..errors import AutogradError, NotDifferentiableError, ShapeError
 from ..nodes import Leaf, Node, OpNode, Pick, youngest_first
@@ -65,7 +65,7 @@ def differentiate(
     around = state.walk, state.needed
     state.walk, state.needed = order, needed
     try:
-        with backend.quiet():
+        with backend.ignore_float_errors():
             node: Any
             for node in order:
                 g = cotangents.pop(node, None)
@@ -76,7 +76,7 @@ def differentiate(
                     g = _show_to_hooks(node, g, report)
                 if wanted is not None and node in wanted:
                     owned.discard(node)
-                    captured[node] = g if isinstance(g, Tensor) else wrap(backend.normal(g))
+                    captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
                     if not any(parent in needed for parent in node.parents) and type(node) is not Leaf:
                         if accumulate and node.has_hooks:  # its rule is not needed, but they are about the gradient being stored
                             _pull_function(node, g, needed, live)
@@ -243,7 +243,7 @@ def _pull_plainly(node: OpNode, g: Any, needed: set[Node], cotangents: dict[Node
         if unbroadcast is not None and unbroadcast[index] is not None:
             sum_to = primitive.registry["sum_to"]
             shape = unbroadcast[index]
-            c = sum_to.forward(backend.host, c, shape=shape) if type(c) is ndarray else sum_to(c, shape=shape)
+            c = sum_to.forward(backend.numpy, c, shape=shape) if type(c) is ndarray else sum_to(c, shape=shape)
         if c is None or c.dtype is not parent.dtype or c.shape != parent.shape:
             c = _fitting(node, index, parent, c)
         if parent not in cotangents:  # the first contribution is kept as it is
@@ -342,7 +342,7 @@ def _materialised(node: OpNode, slots: list[Any], live: bool) -> tuple[Any, ...]
 def _show_to_hooks(node: Node, g: Any, report: list[tuple[Tensor, Tensor]] | None) -> Any:
     """Run the hooks in their order of registration; each may replace the cotangent. Then keep it for `retain_grad`."""
     raw = not isinstance(g, Tensor)
-    shown = wrap(backend.normal(g)) if raw else g
+    shown = wrap(backend.canonical(g)) if raw else g
     for hook in list((node.hooks or {}).values()):
         replaced = hook(shown)
         if replaced is not None:
@@ -391,7 +391,7 @@ def _store(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: list[tup
             tensor._grad = g if tensor._grad is None else tensor._grad + g
             reported = g
         else:
-            array = g if type(g) is ndarray and g.ndim else backend.normal(g.array if isinstance(g, Tensor) else g)
+            array = g if type(g) is ndarray and g.ndim else backend.canonical(g.array if isinstance(g, Tensor) else g)
             if report is not None:
                 reported = wrap(backend.copy_with_strides_of(array, tensor.array))
             if tensor._grad is None:

@@ -107,7 +107,7 @@ def unit_seeds(tensors: Sequence[Tensor]) -> list[Tensor]:
     sizes = [math.prod(t.shape) for t in tensors]
     total, start, seeds = sum(sizes), 0, []
     for t, size in zip(tensors, sizes, strict=True):
-        part = backend.unit_rows(total, start, size, t.dtype, t.array)
+        part = backend.identity_columns(total, start, size, t.dtype, t.array)
         seeds.append(wrap(part.reshape((total, *t.shape))))
         start += size
     return seeds

@@ -132,7 +132,7 @@ def _own_arrays(tensors: Sequence[Tensor], given: Sequence[Tensor]) -> list[Any]
     taken = {id(t.array) for t in given}
     arrays = []
     for tensor in tensors:
-        array = backend.to_numpy(backend.owned_array(tensor.array))
+        array = backend.to_numpy(backend.materialise(tensor.array))
         if id(array) in taken or not backend.owns_fresh_memory(array):
             array = array.copy()
         taken.add(id(array))

@@ -282,7 +282,7 @@ def _tried(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) ->
     """Run the operation on operands of these shapes and dtypes, to learn the shapes and dtypes of its results."""
     matrices = primitive.name in _MATRICES
     operands = tuple(_sample(a.shape_fact, a.dtype_fact, matrices) if is_symbolic(a) else a for a in args)
-    with unwatched(), no_grad(), backend.quiet():
+    with unwatched(), no_grad(), backend.ignore_float_errors():
         result = record.apply(primitive, operands, params)
     return list(result) if isinstance(result, tuple) else [result]
 
@@ -291,7 +291,7 @@ def facts_of_call(function: Callable[..., Any], nodes: Sequence[Any]) -> Facts |
     """Shape and dtype of what a function of tensors returns, found by calling it; None where the nodes' own are not all known."""
     if not all(type(n.shape_fact) is tuple and type(n.dtype_fact) is not SomeFloat for n in nodes):
         return None
-    with unwatched(), no_grad(), backend.quiet():
+    with unwatched(), no_grad(), backend.ignore_float_errors():
         result = function(*[_sample(n.shape_fact, n.dtype_fact, False) for n in nodes])
     return tuple(result.shape), result.dtype
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from ..backend import DType, Shape, float32, owned_array, to_numpy, zeros
+from ..backend import DType, Shape, float32, materialise, to_numpy, zeros
 from ..errors import GraphError
 from ..primitive import Primitive
 from ..tensor import Tensor, as_tensor
@@ -264,7 +264,7 @@ class Op:
         """As `compute`, on tensors. A user's `compute` gets read-only arrays: others may need the same values."""
         arrays = []
         for tensor in tensors:
-            array = to_numpy(owned_array(tensor.array)).view()
+            array = to_numpy(materialise(tensor.array)).view()
             array.flags.writeable = False
             arrays.append(array)
         value = self.compute(node, arrays)

@@ -220,7 +220,7 @@ def matmul_facts(a: Node, b: Node) -> tuple[ShapeFact, DTypeFact]:
 
 def as_array(tensor: Tensor) -> Any:
     """A tensor's values as a NumPy array, of which nobody else holds the memory if it is small enough to be a scalar."""
-    return backend.to_numpy(backend.owned_array(tensor.array))
+    return backend.to_numpy(backend.materialise(tensor.array))
 
 
 add_op, mul_op = op_of(ew.add), op_of(ew.mul)

@@ -353,7 +353,7 @@ def _parameter(value: Any) -> Any:
     """A Parameter of a tensor, an array or a number; anything else as it is."""
     if role_of(value) == "parameter":
         return value
-    if isinstance(value, Tensor | backend.HostArray | float | complex) or type(value) in backend.MODULES:
+    if isinstance(value, Tensor | backend.NumpyArray | float | complex) or type(value) in backend.MODULES:
         return Parameter(value)
     return value
 

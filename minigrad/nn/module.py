@@ -519,7 +519,7 @@ Layer = Module
 def _converted(array: backend.Array, dtype: Any, device: Any) -> backend.Array:
     """The array in a dtype, if it is of numbers that have derivatives, and on a device."""
     if dtype is not None and backend.is_differentiable(array.dtype):
-        array = backend.owned_array(array.astype(dtype))  # also of one number: it may be shared already
+        array = backend.materialise(array.astype(dtype))  # also of one number: it may be shared already
     return array if device is None else backend.to_device(array, str(device))
 
 

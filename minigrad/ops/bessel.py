@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import silently
+from ..backend import ignore_float_errors
 from ..primitive import elementwise
 from .elementwise import sign
 
@@ -166,7 +166,7 @@ def _before(n: int) -> int:
 
 bessel_j = elementwise(
     "bessel_j",
-    lambda xp, x, *, n: silently.run(_j, xp, x, n=n),
+    lambda xp, x, *, n: ignore_float_errors.run(_j, xp, x, n=n),
     lambda g, x, *, n: g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) * 0.5),
     promote="float",
     real_only=True,
@@ -174,7 +174,7 @@ bessel_j = elementwise(
 """Jₙ, the Bessel function of the first kind."""
 bessel_y = elementwise(
     "bessel_y",
-    lambda xp, x, *, n: silently.run(_y, xp, x, n=n),
+    lambda xp, x, *, n: ignore_float_errors.run(_y, xp, x, n=n),
     lambda g, x, *, n: g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) * 0.5),
     promote="float",
     real_only=True,
@@ -188,7 +188,11 @@ def _i_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
 
 
 bessel_i = elementwise(
-    "bessel_i", lambda xp, x, *, n, scaled: silently.run(_i, xp, x, n=n, scaled=scaled), _i_slope, promote="float", real_only=True
+    "bessel_i",
+    lambda xp, x, *, n, scaled: ignore_float_errors.run(_i, xp, x, n=n, scaled=scaled),
+    _i_slope,
+    promote="float",
+    real_only=True,
 )
 """Iₙ, the modified Bessel function of the first kind; scaled: times e^-|x|."""
 
@@ -199,7 +203,11 @@ def _k_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
 
 
 bessel_k = elementwise(
-    "bessel_k", lambda xp, x, *, n, scaled: silently.run(_k, xp, x, n=n, scaled=scaled), _k_slope, promote="float", real_only=True
+    "bessel_k",
+    lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled),
+    _k_slope,
+    promote="float",
+    real_only=True,
 )
 """Kₙ, the modified Bessel function of the second kind, infinite at 0, NaN for negative numbers; scaled: times eˣ."""
 
@@ -276,7 +284,7 @@ def _airy(xp: Any, x: Any, *, slope: bool) -> Any:
 
 airy_ai = elementwise(
     "airy_ai",
-    lambda xp, x, *, slope: silently.run(_airy, xp, x, slope=slope),
+    lambda xp, x, *, slope: ignore_float_errors.run(_airy, xp, x, slope=slope),
     lambda g, x, *, slope: g * (x * airy_ai(x, slope=False) if slope else airy_ai(x, slope=True)),
     promote="float",
     real_only=True,

@@ -9,7 +9,7 @@ import math
 import operator
 from typing import Any
 
-from ..backend import DType, Shape, as_payload, device_of, is_complex, numbered, use_random
+from ..backend import DType, Shape, as_payload, device_of, device_with_index, is_complex, random_generator
 from ..primitive import constant
 
 _generators: dict[str, Any] = {}
@@ -19,9 +19,9 @@ _seed: int | None = None
 def generator(device: str = "cpu") -> Any:
     """The generator of a device, made when it is first needed. NumPy's `bit_generator.state` can be read and set; CuPy's has none."""
     if device != "cpu":
-        device = numbered(device)
+        device = device_with_index(device)
     if device not in _generators:
-        _generators[device] = use_random(_seed, device)
+        _generators[device] = random_generator(_seed, device)
     return _generators[device]
 
 

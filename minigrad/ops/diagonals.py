@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import diagonal_window
+from ..backend import diagonal_view
 from ..primitive import linear
 
 
 def _undiagonal(xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]) -> Any:
     out = xp.zeros(shape, g.dtype)
-    diagonal_window(out, offset, axis1, axis2)[...] = g
+    diagonal_view(out, offset, axis1, axis2)[...] = g
     return out
 
 
 diagonal = linear(
     "diagonal",
-    lambda xp, x, *, offset, axis1, axis2: diagonal_window(x, offset, axis1, axis2),
+    lambda xp, x, *, offset, axis1, axis2: diagonal_view(x, offset, axis1, axis2),
     lambda g, x_shape, *, offset, axis1, axis2: undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, shape=tuple(x_shape)),
     view=True,
 )

@@ -1,11 +1,15 @@
-"""Operations whose result depends, element by element, on the inputs' elements: y[i] = f(a[i], b[i]).
+"""Operations whose result depends, element by element, on the inputs' elements: y[i] = f(a[i],
+b[i]).
 
-Read each row as: name, forward, and for each input the rule that turns an incoming derivative `g` into the contribution g · ∂y/∂input. The
-Jacobian is diagonal, so the same rule serves reverse and forward mode. At kinks the rules give what PyTorch gives: relu, abs and sign take
-0 at 0, `maximum` and `minimum` share ties evenly, `clamp` passes the gradient at its bounds.
+Read each row as: name, forward, and for each input the rule that turns an incoming derivative `g`
+into the contribution g · ∂y/∂input. The Jacobian is diagonal, so the same rule serves reverse and
+forward mode. At kinks the rules give what PyTorch gives: relu, abs and sign take 0 at 0, `maximum`
+and `minimum` share ties evenly, `clamp` passes the gradient at its bounds.
 
-Poles and overflow give infinity or NaN without NumPy's warnings, as in PyTorch (`silently`). Only + − · on numbers that overflow, or on
-opposite infinities, still make NumPy warn: to silence the shortest operations would make them 5% slower. A backward pass is always silent.
+Poles and overflow give infinity or NaN without NumPy's warnings, as in PyTorch
+(`ignore_float_errors`). Only + − · on numbers that overflow, or on opposite infinities, still make
+NumPy warn: to silence the shortest operations would make them 5% slower. A backward pass is always
+silent.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, HostArray, copy_with_strides_of, divide_integers, float32, host, silently
+from ..backend import FAST_DTYPES, NumpyArray, copy_with_strides_of, divide_integers, float32, ignore_float_errors, numpy
 from ..errors import DTypeError
 from ..primitive import constant, elementwise, linear, primitive
 from .error_function import error_function
@@ -44,10 +48,17 @@ def _opposite(xp: Any, x: Any) -> Any:
 sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, symbol="−")
 mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·")
 div = elementwise(
-    "div", lambda xp, a, b: silently.run(xp.true_divide, a, b), lambda g, b: g / b, lambda g, b, y: -g * y / b, promote="float", symbol="/"
+    "div",
+    lambda xp, a, b: ignore_float_errors.run(xp.true_divide, a, b),
+    lambda g, b: g / b,
+    lambda g, b, y: -g * y / b,
+    promote="float",
+    symbol="/",
 )
 neg = elementwise("neg", _opposite, lambda g: -g, symbol="−")
-reciprocal = elementwise("reciprocal", lambda xp, x: silently.run(xp.true_divide, 1, x), lambda g, y: -g * y * y, promote="float")
+reciprocal = elementwise(
+    "reciprocal", lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, x), lambda g, y: -g * y * y, promote="float"
+)
 floor_divide = elementwise(
     "floor_divide",
     lambda xp, a, b: _whole(xp.floor_divide, a, b),
@@ -72,14 +83,16 @@ trunc_divide = elementwise(
 
 
 def _whole(divide: Any, a: Any, b: Any) -> Any:
-    """A division with remainder. Integers have no infinity to answer with: dividing them by zero raises ZeroDivisionError."""
+    """A division with remainder. Integers have no infinity to answer with: dividing them by zero
+    raises ZeroDivisionError.
+    """
     floating = any(getattr(v, "dtype", None) is not None and v.dtype.kind not in "iub" for v in (a, b))
-    return silently.run(divide, a, b) if floating else divide_integers(divide, a, b)
+    return ignore_float_errors.run(divide, a, b) if floating else divide_integers(divide, a, b)
 
 
 def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
     rest = _whole(xp.fmod, a, b)
-    return xp.floor_divide(a - rest, b) if rest.dtype.kind in "iub" else xp.trunc(silently.run(xp.true_divide, a, b))
+    return xp.floor_divide(a - rest, b) if rest.dtype.kind in "iub" else xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
 
 
 # ------------------------------------------------------------------------------------------------------------------------- powers
@@ -87,19 +100,25 @@ def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
 
 def _power(xp: Any, x: Any, *, n: float) -> Any:
     if n == 2:
-        return silently.run(xp.multiply, x, x)
+        return ignore_float_errors.run(xp.multiply, x, x)
     if n == 3:
-        return silently.run(xp.multiply, silently.run(xp.multiply, x, x), x)  # a hundred times faster than the general power on float32
-    return _like(x, silently.run(operator.pow, x, n))
+        return ignore_float_errors.run(
+            xp.multiply, ignore_float_errors.run(xp.multiply, x, x), x
+        )  # a hundred times faster than the general power on float32
+    return _like(x, ignore_float_errors.run(operator.pow, x, n))
 
 
 def _like(x: Any, y: Any) -> Any:
-    """y in the dtype of x: in bfloat16, which NumPy knows only as an extension, arithmetic with a Python float comes out as float32."""
+    """y in the dtype of x: in bfloat16, which NumPy knows only as an extension, arithmetic with a
+    Python float comes out as float32.
+    """
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
 def _pull_power(g: Any, x: Any, *, n: float) -> Any:
-    """n · x^(n - 1), and 0 for n = 0. Where n - 1, rounded, is as even as n is (in float32 from 2^24 on), n · sign(x) · |x|^(n - 1)."""
+    """n · x^(n - 1), and 0 for n = 0. Where n - 1, rounded, is as even as n is (in float32 from
+    2^24 on), n · sign(x) · |x|^(n - 1).
+    """
     if n == 0:
         return zeros_like(g)
     if -256 <= n <= 256 or not _stays_even(x.dtype, n):
@@ -109,11 +128,13 @@ def _pull_power(g: Any, x: Any, *, n: float) -> Any:
 
 
 def _stays_even(dtype: Any, n: float) -> bool:
-    """Whether n and n - 1 are both even when they are rounded to the dtype in which a power of such numbers is computed."""
+    """Whether n and n - 1 are both even when they are rounded to the dtype in which a power of such
+    numbers is computed.
+    """
     if dtype.kind not in "fV":  # "V" is bfloat16's kind, of which powers are computed in float32
         return False
     rounded = float32.type if dtype.kind == "V" else dtype.type
-    return float(silently.run(rounded, n)) % 2 == 0 == float(silently.run(rounded, n - 1)) % 2
+    return float(ignore_float_errors.run(rounded, n)) % 2 == 0 == float(ignore_float_errors.run(rounded, n - 1)) % 2
 
 
 power = elementwise("pow", _power, _pull_power, promote="same", symbol="^")
@@ -121,8 +142,9 @@ power = elementwise("pow", _power, _pull_power, promote="same", symbol="^")
 
 
 def _pull_exponent(g: Any, a: Any, b: Any, y: Any) -> Any:
-    """y ln a, and 0 where 0 to the b is flat: there ln 1 stands in, for a second derivative multiplies the unused branch by 0, and
-    0 · ln 0 is NaN."""
+    """y ln a, and 0 where 0 to the b is flat: there ln 1 stands in, for a second derivative
+    multiplies the unused branch by 0, and 0 · ln 0 is NaN.
+    """
     flat = (a == 0) & _tames_logarithm(b)
     return where(flat, 0.0, g * (y * log(where(flat, 1.0, a))))
 
@@ -133,7 +155,7 @@ def _pow_tensor(xp: Any, a: Any, b: Any) -> Any:
         base, even = xp.asarray(a, like.dtype), xp.asarray(b) % 2 == 0
         inverse = xp.where(xp.abs(base) == 1, xp.where(even, 1, base), 0)
         return _like(like, xp.where(xp.asarray(b) < 0, inverse, base ** xp.maximum(b, 0)))
-    return _like(like, silently.run(operator.pow, a, b))
+    return _like(like, ignore_float_errors.run(operator.pow, a, b))
 
 
 pow_ = elementwise(
@@ -147,30 +169,35 @@ pow_ = elementwise(
 
 
 def _tames_logarithm(b: Any) -> Any:
-    """Whether 0 to the b times ln 0 counts as 0: for b >= 0, and for complex b with a positive real part (or b = 0)."""
+    """Whether 0 to the b times ln 0 counts as 0: for b >= 0, and for complex b with a positive real
+    part (or b = 0).
+    """
     if getattr(b, "dtype", None) is not None and b.dtype.kind == "c":
         return (b == 0) | (real(b) > 0)
     return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
 
 
-sqrt = elementwise("sqrt", lambda xp, x: silently.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float")
+sqrt = elementwise("sqrt", lambda xp, x: ignore_float_errors.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float")
 rsqrt = elementwise(
-    "rsqrt", lambda xp, x: silently.run(xp.true_divide, 1, silently.run(xp.sqrt, x)), lambda g, y: -0.5 * g * power(y, n=3), promote="float"
+    "rsqrt",
+    lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, ignore_float_errors.run(xp.sqrt, x)),
+    lambda g, y: -0.5 * g * power(y, n=3),
+    promote="float",
 )
-square = elementwise("square", lambda xp, x: silently.run(xp.multiply, x, x), lambda g, x: g * (2 * x))
+square = elementwise("square", lambda xp, x: ignore_float_errors.run(xp.multiply, x, x), lambda g, x: g * (2 * x))
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
 
-exp = elementwise("exp", lambda xp, x: silently.run(xp.exp, x), lambda g, y: g * y, promote="float")
-exp2 = elementwise("exp2", lambda xp, x: silently.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
-expm1 = elementwise("expm1", lambda xp, x: silently.run(xp.expm1, x), lambda g, x: g * exp(x), promote="float")
-log = elementwise("log", lambda xp, x: silently.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
-log2 = elementwise("log2", lambda xp, x: silently.run(xp.log2, x), lambda g, x: g / (math.log(2) * x), promote="float")
-log10 = elementwise("log10", lambda xp, x: silently.run(xp.log10, x), lambda g, x: g / (math.log(10) * x), promote="float")
-log1p = elementwise("log1p", lambda xp, x: silently.run(xp.log1p, x), lambda g, x: g / (x + 1), promote="float")
+exp = elementwise("exp", lambda xp, x: ignore_float_errors.run(xp.exp, x), lambda g, y: g * y, promote="float")
+exp2 = elementwise("exp2", lambda xp, x: ignore_float_errors.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
+expm1 = elementwise("expm1", lambda xp, x: ignore_float_errors.run(xp.expm1, x), lambda g, x: g * exp(x), promote="float")
+log = elementwise("log", lambda xp, x: ignore_float_errors.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
+log2 = elementwise("log2", lambda xp, x: ignore_float_errors.run(xp.log2, x), lambda g, x: g / (math.log(2) * x), promote="float")
+log10 = elementwise("log10", lambda xp, x: ignore_float_errors.run(xp.log10, x), lambda g, x: g / (math.log(10) * x), promote="float")
+log1p = elementwise("log1p", lambda xp, x: ignore_float_errors.run(xp.log1p, x), lambda g, x: g / (x + 1), promote="float")
 logaddexp = elementwise(
     "logaddexp",
-    lambda xp, a, b: silently.run(xp.logaddexp, a, b),
+    lambda xp, a, b: ignore_float_errors.run(xp.logaddexp, a, b),
     lambda g, a, b: g * sigmoid(a - b),
     lambda g, a, b: g * sigmoid(b - a),
     promote="float",
@@ -179,12 +206,18 @@ logaddexp = elementwise(
 
 # ------------------------------------------------------------------------------------------- circular and hyperbolic functions
 
-sin = elementwise("sin", lambda xp, x: silently.run(xp.sin, x), lambda g, x: g * cos(x), promote="float")
-cos = elementwise("cos", lambda xp, x: silently.run(xp.cos, x), lambda g, x: g * -sin(x), promote="float")
-tan = elementwise("tan", lambda xp, x: silently.run(xp.tan, x), lambda g, y: g * (1 + y * y), promote="float")
-asin = elementwise("asin", lambda xp, x: silently.run(xp.arcsin, x), lambda g, x: g * rsqrt(1 - x * x), promote="float", symbol="arcsin")
-acos = elementwise("acos", lambda xp, x: silently.run(xp.arccos, x), lambda g, x: -g * rsqrt(1 - x * x), promote="float", symbol="arccos")
-atan = elementwise("atan", lambda xp, x: silently.run(xp.arctan, x), lambda g, x: g / (1 + x * x), promote="float", symbol="arctan")
+sin = elementwise("sin", lambda xp, x: ignore_float_errors.run(xp.sin, x), lambda g, x: g * cos(x), promote="float")
+cos = elementwise("cos", lambda xp, x: ignore_float_errors.run(xp.cos, x), lambda g, x: g * -sin(x), promote="float")
+tan = elementwise("tan", lambda xp, x: ignore_float_errors.run(xp.tan, x), lambda g, y: g * (1 + y * y), promote="float")
+asin = elementwise(
+    "asin", lambda xp, x: ignore_float_errors.run(xp.arcsin, x), lambda g, x: g * rsqrt(1 - x * x), promote="float", symbol="arcsin"
+)
+acos = elementwise(
+    "acos", lambda xp, x: ignore_float_errors.run(xp.arccos, x), lambda g, x: -g * rsqrt(1 - x * x), promote="float", symbol="arccos"
+)
+atan = elementwise(
+    "atan", lambda xp, x: ignore_float_errors.run(xp.arctan, x), lambda g, x: g / (1 + x * x), promote="float", symbol="arctan"
+)
 atan2 = elementwise(
     "atan2",
     lambda xp, a, b: xp.arctan2(a, b),
@@ -193,14 +226,20 @@ atan2 = elementwise(
     promote="float",
     real_only=True,
 )
-sinh = elementwise("sinh", lambda xp, x: silently.run(xp.sinh, x), lambda g, x: g * cosh(x), promote="float")
-cosh = elementwise("cosh", lambda xp, x: silently.run(xp.cosh, x), lambda g, x: g * sinh(x), promote="float")
+sinh = elementwise("sinh", lambda xp, x: ignore_float_errors.run(xp.sinh, x), lambda g, x: g * cosh(x), promote="float")
+cosh = elementwise("cosh", lambda xp, x: ignore_float_errors.run(xp.cosh, x), lambda g, x: g * sinh(x), promote="float")
 tanh = elementwise("tanh", lambda xp, x: xp.tanh(x), lambda g, y: g * (1 - y * y), promote="float")
 asinh = elementwise("asinh", lambda xp, x: xp.arcsinh(x), lambda g, x: g * rsqrt(x * x + 1), promote="float", symbol="arsinh")
 acosh = elementwise(
-    "acosh", lambda xp, x: silently.run(xp.arccosh, x), lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), promote="float", symbol="arcosh"
+    "acosh",
+    lambda xp, x: ignore_float_errors.run(xp.arccosh, x),
+    lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1),
+    promote="float",
+    symbol="arcosh",
 )
-atanh = elementwise("atanh", lambda xp, x: silently.run(xp.arctanh, x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh")
+atanh = elementwise(
+    "atanh", lambda xp, x: ignore_float_errors.run(xp.arctanh, x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh"
+)
 erf = elementwise("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True)
 
 
@@ -216,7 +255,7 @@ def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
 def _sigmoid(xp: Any, x: Any) -> Any:
     if x.dtype.itemsize == 2:  # half precision would round three times
         return _sigmoid(xp, x.astype("float32")).astype(x.dtype)
-    y = silently.run(xp.exp, -x)  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
+    y = ignore_float_errors.run(xp.exp, -x)  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
     y += 1
     return 1 / y
 
@@ -230,7 +269,9 @@ softplus = elementwise("softplus", _softplus, lambda g, x: g * sigmoid(x), promo
 
 
 def long_rows(size: int) -> tuple[int, int] | None:
-    """`size` elements as rows of at most 4,096: (count, length) with the longest that there are, None where all are short."""
+    """`size` elements as rows of at most 4,096: (count, length) with the longest that there are,
+    None where all are short.
+    """
     length = next((n for n in range(min(size, 4096), 0, -1) if size % n == 0), 0)
     return (size // length, length) if length >= 64 or (length == size > 0) else None
 
@@ -244,15 +285,16 @@ ZEROS = 32_768
 @functools.lru_cache(2)
 def host_zeros(dtype: Any) -> Any:
     """Zeros that nobody writes to."""
-    zeros = host.zeros(ZEROS, dtype)
+    zeros = numpy.zeros(ZEROS, dtype)
     zeros.flags.writeable = False
     return zeros
 
 
 def _relu(xp: Any, x: Any) -> Any:
-    """The larger of x and zeros. NumPy compares an array with an array five times faster than with a number, most of all with one of its
-    own shape; for large ones a row of zeros will do."""
-    if type(x) is HostArray and x.dtype in FAST_DTYPES and x.size >= 256 and x.flags.c_contiguous:
+    """The larger of x and zeros. NumPy compares an array with an array five times faster than with
+    a number, most of all with one of its own shape; for large ones a row of zeros will do.
+    """
+    if type(x) is NumpyArray and x.dtype in FAST_DTYPES and x.size >= 256 and x.flags.c_contiguous:
         if x.size <= ZEROS:
             return xp.maximum(x, host_zeros(x.dtype)[: x.size].reshape(x.shape))
         rows = _rows(x.size)
@@ -288,7 +330,9 @@ clamp = elementwise(
 
 
 def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
-    """Large choices against 0 (the derivative of relu, say) are made on the bits: 2 to 30 times faster, NaN and infinity included."""
+    """Large choices against 0 (the derivative of relu, say) are made on the bits: 2 to 30 times
+    faster, NaN and infinity included.
+    """
     for zero, kept in ((a, b), (b, a)):
         if type(zero) is float and zero == 0 and getattr(kept, "size", 0) > 4000 and kept.shape == condition.shape:
             if kept.dtype not in FAST_DTYPES:
@@ -309,7 +353,9 @@ where = elementwise(
     lambda g, condition: where(condition, 0.0, g),
     promote="branches",
 )
-"""Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is 0, even where that branch is NaN."""
+"""Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is
+0, even where that branch is NaN.
+"""
 _TESTS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 select = elementwise(
     "select",
@@ -320,8 +366,10 @@ select = elementwise(
     promote="branches",
     real_only=True,
 )
-"""Elements of a where x compares with `level` as `test` says ("lt", "le", "gt", "ge"), of b elsewhere: NaN, which compares with nothing,
-takes b. Unlike `where`, it keeps x: a gradient that is itself recorded depends on x, with derivative 0."""
+"""Elements of a where x compares with `level` as `test` says ("lt", "le", "gt", "ge"), of b
+elsewhere: NaN, which compares with nothing, takes b. Unlike `where`, it keeps x: a gradient that is
+itself recorded depends on x, with derivative 0.
+"""
 
 
 def _sign(x: Any) -> Any:
@@ -376,7 +424,9 @@ sgn = primitive(
     [lambda t, x, y: _sgn_derivative(t, x, y)],
     conjugates=True,
 )
-"""x / |x|, and 0 at 0 (the sign of real numbers). Its Jacobian, as a real 2x2 matrix, is symmetric: one rule for both modes."""
+"""x / |x|, and 0 at 0 (the sign of real numbers). Its Jacobian, as a real 2x2 matrix, is symmetric:
+one rule for both modes.
+"""
 
 
 def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
@@ -455,14 +505,18 @@ view_as_real = primitive(
 view_as_complex = primitive(
     "view_as_complex", _view_as_complex, [lambda g: view_as_real(g)], [lambda t: view_as_complex(t)], conjugates=True, view=True
 )
-"""Pairs along the last axis as complex numbers, in the same memory. Each of the two views is the other's transpose."""
+"""Pairs along the last axis as complex numbers, in the same memory. Each of the two views is the
+other's transpose.
+"""
 
 # ------------------------------------------------------------------------------------------------------- copies, casts, constants
 
 clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g)
 identity = linear("identity", lambda xp, x: x, lambda g: g, view=True)
 cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g)
-"""x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has nothing left to do."""
+"""x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has
+nothing left to do.
+"""
 overwrite = elementwise(
     "overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype), lambda g: zeros_like(g), lambda g: g, promote=None
 )
@@ -473,7 +527,7 @@ ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype))
 
 def _cast(x: Any, dtype: Any) -> Any:
     part = x.real if x.dtype.kind == "c" and dtype.kind not in "cb" else x
-    return silently.run(part.astype, dtype)
+    return ignore_float_errors.run(part.astype, dtype)
 
 
 # ------------------------------------------------------------------------------------------------------- questions and logic

@@ -15,7 +15,7 @@ import functools
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, erf_function, host
+from ..backend import FAST_DTYPES, erf_function, numpy
 
 PARTS = 256
 """Points of the table between two integers."""
@@ -37,17 +37,17 @@ def _table(dtype: str) -> Any:
         for n in range(TERMS[dtype]):
             rows[n + 1].append(slope * (-1) ** n * polynomial / math.factorial(n + 1))
             before, polynomial = polynomial, 2 * p * polynomial - 2 * n * before
-    return host.asarray(rows, dtype)
+    return numpy.asarray(rows, dtype)
 
 
 def error_function(xp: Any, x: Any) -> Any:
     """erf(x), element by element; NaN of NaN."""
-    if xp is not host or x.dtype not in FAST_DTYPES or not x.ndim:
+    if xp is not numpy or x.dtype not in FAST_DTYPES or not x.ndim:
         return erf_function(xp)(x)
     *rows, last = _table(x.dtype.name)
     reach = REACH[x.dtype.name]
     d = x.clip(-reach, reach)
-    nearest = host.rint(host.fmax(d, -reach) * PARTS)  # of NaN some point of the table; d stays NaN
+    nearest = numpy.rint(numpy.fmax(d, -reach) * PARTS)  # of NaN some point of the table; d stays NaN
     d -= nearest / PARTS
     point = (nearest + reach * PARTS).astype("int64")
     y = last.take(point)

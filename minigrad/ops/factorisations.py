@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import matrix_routine, silently
+from ..backend import call_linalg, ignore_float_errors
 from ..primitive import constant, primitive
 from .diagonals import diagonal_matrix, main_diagonal, tril, triu
 from .elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
@@ -55,14 +55,14 @@ def _total(x: Any) -> Any:
 
 inv = primitive(
     "inv",
-    lambda xp, x: matrix_routine("inv", xp.linalg.inv, x),
+    lambda xp, x: call_linalg("inv", xp.linalg.inv, x),
     [lambda g, y: -(swapped(y) @ g @ swapped(y))],
     [lambda t, y: -(y @ t @ y)],
 )
 """The inverse of square matrices."""
 solve = primitive(
     "solve",
-    lambda xp, a, b: matrix_routine("solve", xp.linalg.solve, a, b),
+    lambda xp, a, b: call_linalg("solve", xp.linalg.solve, a, b),
     [lambda g, a, y: -(solve(swapped(a), g) @ swapped(y)), lambda g, a: solve(swapped(a), g)],
     [lambda t, a, y: -solve(a, t @ y), lambda t, a: solve(a, t)],
     promote="same",
@@ -83,8 +83,8 @@ def _pinv_push(t: Any, x: Any, y: Any) -> Any:
 
 def _pinv(xp: Any, x: Any, *, rtol: float, atol: float = 0.0) -> Any:
     if not atol:
-        return matrix_routine("pinv", xp.linalg.pinv, x, rtol)
-    u, s, vh = matrix_routine("pinv", xp.linalg.svd, x, False)
+        return call_linalg("pinv", xp.linalg.pinv, x, rtol)
+    u, s, vh = call_linalg("pinv", xp.linalg.svd, x, False)
     counts = s > xp.maximum(rtol * s[..., :1], atol)
     return adjoint(vh) @ (xp.where(counts, 1 / xp.where(counts, s, 1), 0)[..., None] * adjoint(u))
 
@@ -103,7 +103,7 @@ does not change."""
 
 det = primitive(
     "det",
-    lambda xp, x: matrix_routine("det", xp.linalg.det, x),
+    lambda xp, x: call_linalg("det", xp.linalg.det, x),
     [lambda g, x: _number(g) * cofactors(x)],
     [lambda t, x: _total(t * cofactors(x))],
 )
@@ -112,7 +112,7 @@ det = primitive(
 
 def _cofactors(xp: Any, x: Any) -> Any:
     """det(A) A⁻ᵀ without the division: with A = U diag(s) Vᴴ each 1/s becomes the product of the other singular values."""
-    u, s, vh = matrix_routine("det (derivative)", xp.linalg.svd, x)
+    u, s, vh = call_linalg("det (derivative)", xp.linalg.svd, x)
     ahead, behind = xp.ones(s.shape, s.dtype), xp.ones(s.shape, s.dtype)
     if s.shape[-1] > 1:
         ahead[..., 1:] = xp.cumprod(s, axis=-1)[..., :-1]
@@ -132,7 +132,7 @@ an error.
 """
 logabsdet = primitive(
     "logabsdet",
-    lambda xp, x: matrix_routine("slogdet", xp.linalg.slogdet, x)[1],
+    lambda xp, x: call_linalg("slogdet", xp.linalg.slogdet, x)[1],
     [lambda g, x: _number(g) * adjoint(inv(x))],
     [lambda t, x: real(_total(swapped(inv(x)) * t))],
     conjugates=True,
@@ -147,7 +147,7 @@ def _imaginary(x: Any) -> Any:
 
 detsign = primitive(
     "detsign",
-    lambda xp, x: matrix_routine("slogdet", xp.linalg.slogdet, x)[0],
+    lambda xp, x: call_linalg("slogdet", xp.linalg.slogdet, x)[0],
     [lambda g, x, y: _number(_imaginary(imag(g * conj(y)))) * adjoint(inv(x)) if x.dtype.kind == "c" else zeros_like(x)],
     [lambda t, x, y: y * _imaginary(imag(_total(swapped(inv(x)) * t))) if x.dtype.kind == "c" else _total(zeros_like(t))],
     conjugates=True,
@@ -168,7 +168,7 @@ def _hermitian(x: Any) -> Any:
 
 cholesky = primitive(
     "cholesky",
-    lambda xp, x: matrix_routine("cholesky", xp.linalg.cholesky, x),
+    lambda xp, x: call_linalg("cholesky", xp.linalg.cholesky, x),
     [lambda g, y: _hermitian(adjoint(solve(adjoint(y), adjoint(solve(adjoint(y), _half_lower(adjoint(y) @ g))))))],
     [lambda t, y: y @ _half_lower(adjoint(solve(y, adjoint(solve(y, _hermitian(t))))))],
     conjugates=True,
@@ -204,7 +204,7 @@ def _qr_push(t: Any, y: Any) -> tuple[Any, Any]:
     return tr - q @ upper, upper @ r
 
 
-qr = primitive("qr", lambda xp, x: tuple(matrix_routine("qr", xp.linalg.qr, x)), [_qr_pull], [_qr_push], conjugates=True, outputs=2)
+qr = primitive("qr", lambda xp, x: tuple(call_linalg("qr", xp.linalg.qr, x)), [_qr_pull], [_qr_push], conjugates=True, outputs=2)
 """Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
 
 
@@ -235,7 +235,7 @@ def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
 
 
 eigh = primitive(
-    "eigh", lambda xp, x: tuple(matrix_routine("eigh", xp.linalg.eigh, x)), [_eigh_pull], [_eigh_push], conjugates=True, outputs=2
+    "eigh", lambda xp, x: tuple(call_linalg("eigh", xp.linalg.eigh, x)), [_eigh_pull], [_eigh_push], conjugates=True, outputs=2
 )
 """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is
 read.
@@ -279,7 +279,7 @@ def _svd_push(t: Any, y: Any) -> tuple[Any, Any, Any]:
 
 svd = primitive(
     "svd",
-    lambda xp, x: tuple(matrix_routine("svd", xp.linalg.svd, x, False)),
+    lambda xp, x: tuple(call_linalg("svd", xp.linalg.svd, x, False)),
     [_svd_pull],
     [_svd_push],
     conjugates=True,
@@ -289,7 +289,7 @@ svd = primitive(
 
 
 def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
-    w, v = matrix_routine("eig", xp.linalg.eig, x)
+    w, v = call_linalg("eig", xp.linalg.eig, x)
     dtype = x.dtype if x.dtype.kind == "c" else "complex64" if x.dtype == "float32" else "complex128"
     return w.astype(dtype), v.astype(dtype)
 
@@ -347,7 +347,7 @@ def _eliminate(xp: Any, a: Any, pivots: Any | None) -> Any:
 
 def _pivots(xp: Any, x: Any) -> Any:
     pivots = xp.zeros((*x.shape[:-2], min(x.shape[-2:])), "int32")
-    silently.run(_eliminate, xp, x, pivots)
+    ignore_float_errors.run(_eliminate, xp, x, pivots)
     return pivots
 
 
@@ -399,11 +399,11 @@ def _lu_pull(g: Any, y: Any) -> Any:
     return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
 
 
-lu = primitive("lu", lambda xp, x: silently.run(_eliminate, xp, x, None), [_lu_pull], [_lu_push])
+lu = primitive("lu", lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None), [_lu_pull], [_lu_push])
 """Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it, where its ones are not kept. For A with
 at least as many rows as columns; differentiable where U is invertible.
 """
 
 
-reflections = constant("reflections", lambda xp, x, *, part: matrix_routine("qr", xp.linalg.qr, x, "raw")[part])
+reflections = constant("reflections", lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part])
 """LAPACK's form of Q R. Part 0, transposed: R, and beside it the vectors of the reflections; part 1: their factors τ."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backend import copy_in_order, owned_array, scatter_add, scatter_extreme_at, silently
+from ..backend import copy_in_order, ignore_float_errors, materialise, scatter_add, scatter_extreme_at
 from ..primitive import linear, primitive
 from .elementwise import ones_like, where, zeros_like
 from .sums import accumulator
@@ -70,7 +70,7 @@ def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     wide = accumulator(g.dtype, g.size if g.size >= _size(shape) else 1)
     out = xp.zeros(shape, wide)
     scatter_add(xp, out, explicit(index, len(shape)), g.astype(wide, copy=False))
-    return out if wide == g.dtype else silently.run(out.astype, g.dtype)
+    return out if wide == g.dtype else ignore_float_errors.run(out.astype, g.dtype)
 
 
 window = linear("window", _window, lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)), view=True, symbol="getitem")
@@ -91,14 +91,14 @@ ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=ind
 def _index_put(xp: Any, x: Any, values: Any, *, index: Any, accumulate: bool) -> Any:
     index = explicit(index, x.ndim)
     if not accumulate:
-        out = owned_array(x.copy())
+        out = materialise(x.copy())
         out[index] = values
         return out
     count = getattr(values, "size", 1)
     wide = accumulator(x.dtype, count if count >= x.size else 1)
-    out = owned_array(x.astype(wide))
+    out = materialise(x.astype(wide))
     scatter_add(xp, out, index, values.astype(wide, copy=False) if wide != x.dtype else values)
-    return out if wide == x.dtype else silently.run(out.astype, x.dtype)
+    return out if wide == x.dtype else ignore_float_errors.run(out.astype, x.dtype)
 
 
 def _index_put_base(g: Any, *, index: Any, accumulate: bool) -> Any:
@@ -145,7 +145,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _scatter_extreme(xp: Any, x: Any, values: Any, *, index: Any, largest: bool) -> Any:
-    out = owned_array(x.copy())
+    out = materialise(x.copy())
     scatter_extreme_at(xp, out, index, values, largest)
     return out
 

@@ -10,7 +10,7 @@ import functools
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, HostArray, beside_row, host, silently
+from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
 from ..primitive import elementwise, in_float32, primitive
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
@@ -32,7 +32,7 @@ def _largest(xp: Any, x: Any, axes: Axes) -> Any:
         top = x[(*before, slice(0, 1))]
         for i in range(1, x.shape[axes[0]]):
             top = xp.maximum(top, x[(*before, slice(i, i + 1))])
-    elif xp is host and has_rows(x, axes) and x.shape[-1] <= 32:
+    elif xp is numpy and has_rows(x, axes) and x.shape[-1] <= 32:
         rows = x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
         top = rows.transpose().copy().max(axis=0).reshape((*x.shape[:-1], 1))
     else:
@@ -42,7 +42,7 @@ def _largest(xp: Any, x: Any, axes: Axes) -> Any:
 
 def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
     """x − m for the largest element m (NaN where m is infinite), its exponential, and the sum of that."""
-    lowered = silently.run(xp.subtract, x, _largest(xp, x, axes))
+    lowered = ignore_float_errors.run(xp.subtract, x, _largest(xp, x, axes))
     powers = xp.exp(lowered)
     return lowered, powers, sum_forward(xp, powers, axes=axes, keepdims=True)
 
@@ -98,7 +98,7 @@ def _mean_product(xp: Any, a: Any, b: Any, axes: Axes) -> Any:
     if rows is None:
         return _mean(xp, a * b, axes)
     before, length, rest = rows
-    dots = silently.run(xp.matmul, a.reshape((*before, 1, length)), b.reshape((*before, length, 1)))
+    dots = ignore_float_errors.run(xp.matmul, a.reshape((*before, 1, length)), b.reshape((*before, length, 1)))
     return sum_forward(xp, dots, axes=rest, keepdims=True).reshape(kept_shape(a.shape, axes)) / math.prod(a.shape[axis] for axis in axes)
 
 
@@ -250,8 +250,8 @@ scale_shift = primitive(
 def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
     out = matmul.direct(xp, x, w.transpose())
     if getattr(out, "ndim", 0) and out.dtype == b.dtype:
-        if type(out) is HostArray:
-            beside_row(lambda xp, table, row: xp.add(table, row, table), out, b, {})
+        if type(out) is NumpyArray:
+            broadcast_rows(lambda xp, table, row: xp.add(table, row, table), out, b, {})
         else:
             out += b
         return out
@@ -340,5 +340,5 @@ bounds).
 
 
 def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:
-    bounded = xp.maximum(silently.run(logarithm, x), -100)
+    bounded = xp.maximum(ignore_float_errors.run(logarithm, x), -100)
     return float(bounded) if type(x) is float else bounded  # a Python number stays one, and follows the dtype of what it meets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, HOST_PAYLOADS, float32, host, is_narrow, silently, stretched
+from ..backend import FAST_DTYPES, NUMPY_PAYLOADS, broadcast_view, float32, ignore_float_errors, is_narrow, numpy
 from ..primitive import constant, linear, primitive
 from .shape import broadcast_to, reshape
 from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
@@ -22,12 +22,12 @@ def kept_shape(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
 
 def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
     """A reduced cotangent copied back along the reduced axes."""
-    if type(g) in HOST_PAYLOADS:  # in a derivative rule: no operation is needed to look at an array in another shape
+    if type(g) in NUMPY_PAYLOADS:  # in a derivative rule: no operation is needed to look at an array in another shape
         if not g.ndim and math.prod(x_shape) <= FEW:
-            copies = host.empty(x_shape, g.dtype)
+            copies = numpy.empty(x_shape, g.dtype)
             copies.fill(g)
             return copies
-        return stretched(host, g.reshape(kept_shape(x_shape, axes)) if g.ndim else g, x_shape)
+        return broadcast_view(numpy, g.reshape(kept_shape(x_shape, axes)) if g.ndim else g, x_shape)
     return broadcast_to(reshape(g, shape=kept_shape(x_shape, axes)), shape=tuple(x_shape))
 
 
@@ -38,15 +38,15 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
             sums = column_sums(xp, x)
             return sums.reshape(1, -1) if keepdims else sums
         if is_short(x, axes):
-            return silently.run(slice_sums, x, axes[0], keepdims)
+            return ignore_float_errors.run(slice_sums, x, axes[0], keepdims)
         if has_rows(x, axes):
             sums = row_sums(xp, x)
             return sums.reshape((*x.shape[:-1], 1)) if keepdims else sums
-    if len(axes) == x.ndim and not keepdims and xp is host and is_few(x):
+    if len(axes) == x.ndim and not keepdims and xp is numpy and is_few(x):
         return total_of_few(x)
     if x.size <= AT_ONCE and x.dtype in FAST_DTYPES:
-        return silently.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
-    return silently.run(total, xp, x, axes, keepdims)
+        return ignore_float_errors.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
+    return ignore_float_errors.run(total, xp, x, axes, keepdims)
 
 
 sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes))

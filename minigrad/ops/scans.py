@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import silently
+from ..backend import ignore_float_errors
 from ..primitive import linear, primitive
 from .elementwise import exp, ones_like, where, zeros_like
 from .reduce import kept_shape, spread, sum_, sum_forward
@@ -47,10 +47,10 @@ def _scanned(scan: Any, x: Any, axis: int) -> Any:
     dtype = x.dtype
     wide = accumulator(dtype, x.shape[axis]) if x.shape[axis] > PLAIN else dtype
     if wide is dtype:
-        return silently.run(scan, x, axis=axis, dtype=dtype)
+        return ignore_float_errors.run(scan, x, axis=axis, dtype=dtype)
     out = x.astype(wide)
-    silently.run(scan, out, axis=axis, out=out)
-    return silently.run(out.astype, dtype)
+    ignore_float_errors.run(scan, out, axis=axis, out=out)
+    return ignore_float_errors.run(out.astype, dtype)
 
 
 cumsum = linear(
@@ -69,7 +69,7 @@ def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
     before = (slice(None),) * axis
     for k in range(1, b.shape[axis]):
         out[(*before, k)] += a[(*before, k)] * out[(*before, k - 1)]
-    return out if wide == b.dtype else silently.run(out.astype, b.dtype)
+    return out if wide == b.dtype else ignore_float_errors.run(out.astype, b.dtype)
 
 
 recurrence = primitive(
@@ -102,8 +102,8 @@ def _logcumsumexp(xp: Any, x: Any, *, axis: int) -> Any:
     out = x.astype(wide)
     before = (slice(None),) * axis
     for k in range(1, x.shape[axis]):
-        out[(*before, k)] = silently.run(xp.logaddexp, out[(*before, k - 1)], x[(*before, k)])
-    return out if wide == x.dtype else silently.run(out.astype, x.dtype)
+        out[(*before, k)] = ignore_float_errors.run(xp.logaddexp, out[(*before, k - 1)], x[(*before, k)])
+    return out if wide == x.dtype else ignore_float_errors.run(out.astype, x.dtype)
 
 
 def _share(part: Any, y: Any) -> Any:
@@ -144,7 +144,7 @@ def _others(x: Any, axes: tuple[int, ...]) -> Any:
 
 prod = primitive(
     "prod",
-    lambda xp, x, *, axes, keepdims: silently.run(xp.prod, x, axis=axes, keepdims=keepdims),
+    lambda xp, x, *, axes, keepdims: ignore_float_errors.run(xp.prod, x, axis=axes, keepdims=keepdims),
     [lambda g, x, *, axes: spread(g, tuple(x.shape), axes) * _others(x, axes)],
     [lambda t, x, *, axes, keepdims: sum_(t * _others(x, axes), axes=axes, keepdims=keepdims)],
     accumulates=True,
@@ -159,8 +159,8 @@ def _logsumexp(xp: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any
     else:
         top = xp.asarray(x.max(axis=axes, keepdims=True))
         top = xp.where(xp.isfinite(top), top, xp.zeros(kept, x.dtype))
-    parts = silently.run(xp.exp, x - top)
-    y = silently.run(xp.log, sum_forward(xp, parts, axes=axes, keepdims=True)) + top
+    parts = ignore_float_errors.run(xp.exp, x - top)
+    y = ignore_float_errors.run(xp.log, sum_forward(xp, parts, axes=axes, keepdims=True)) + top
     return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
 
 

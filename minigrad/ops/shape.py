@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, host, silently, stretched
+from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
 from ..primitive import linear, primitive
 from .sums import column_sums, is_column, is_few, is_short, slice_sums, total, total_of_few
 
@@ -20,7 +20,7 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     lead = x.ndim - len(shape)
     if x.dtype in FAST_DTYPES:
         if not shape:
-            return total_of_few(x) if xp is host and is_few(x) else silently.run(total, xp, x, tuple(range(lead)), False)
+            return total_of_few(x) if xp is numpy and is_few(x) else ignore_float_errors.run(total, xp, x, tuple(range(lead)), False)
         if x.ndim >= 2 and (tuple(shape) == x.shape[-1:] or (x.ndim == 2 and tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)):
             rows = x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1])) if x.flags.c_contiguous else None
             if rows is not None and is_column(rows):
@@ -28,8 +28,8 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
                 return sums if len(shape) == 1 else sums.reshape(shape)
     axes = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1)
     if is_short(x, axes):
-        return silently.run(slice_sums, x, axes[0], True).reshape(shape)
-    return silently.run(total, xp, x, axes, True).reshape(shape) if axes else x.reshape(shape)
+        return ignore_float_errors.run(slice_sums, x, axes[0], True).reshape(shape)
+    return ignore_float_errors.run(total, xp, x, axes, True).reshape(shape) if axes else x.reshape(shape)
 
 
 def _permute(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
@@ -45,7 +45,7 @@ reshape = linear("reshape", lambda xp, x, *, shape: x.reshape(shape), lambda g, 
 permute = linear("permute", _permute, lambda g, *, axes: permute(g, axes=inverse_of(axes)), view=True, symbol="permute")
 broadcast_to = linear(
     "broadcast_to",
-    lambda xp, x, *, shape: stretched(xp, x, shape),
+    lambda xp, x, *, shape: broadcast_view(xp, x, shape),
     lambda g, x_shape: sum_to(g, shape=x_shape),
     view=True,
     symbol="expand",

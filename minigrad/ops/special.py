@@ -6,7 +6,7 @@ import math
 from functools import cache
 from typing import Any
 
-from ..backend import erfc_function, lgamma_function, silently
+from ..backend import erfc_function, ignore_float_errors, lgamma_function
 from ..primitive import constant, elementwise
 from .elementwise import exp, log, where, zeros_like
 from .error_function import error_function
@@ -20,7 +20,7 @@ def _arrays(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 def _xlogy(xp: Any, a: Any, b: Any) -> Any:
     a, b = _arrays(xp, a, b)
-    y = silently.run(xp.multiply, a, silently.run(xp.log, b))
+    y = ignore_float_errors.run(xp.multiply, a, ignore_float_errors.run(xp.log, b))
     return xp.where((a == 0) & (b == b), xp.zeros((), y.dtype), y)
 
 
@@ -35,7 +35,7 @@ xlogy = elementwise(
 """a ln b, and 0 where a is 0 (unless b is NaN)."""
 hypot = elementwise(
     "hypot",
-    lambda xp, a, b: silently.run(xp.hypot, a, b),
+    lambda xp, a, b: ignore_float_errors.run(xp.hypot, a, b),
     lambda g, a, y: g * (a / y),
     lambda g, b, y: g * (b / y),
     promote="float",
@@ -75,7 +75,7 @@ def _erfcx(xp: Any, x: Any) -> Any:
 
 erfcx = elementwise(
     "erfcx",
-    lambda xp, x: silently.run(_erfcx, xp, x),
+    lambda xp, x: ignore_float_errors.run(_erfcx, xp, x),
     lambda g, x, y: g * (2 * x * y - 2 / math.sqrt(math.pi)),
     promote="float",
     real_only=True,
@@ -138,12 +138,16 @@ def _cotangent(xp: Any, x: Any, n: int) -> Any:
 lgamma = elementwise("lgamma", lambda xp, x: lgamma_function(xp)(x), lambda g, x: g * digamma(x), promote="float", real_only=True)
 """ln |Γ(x)|, infinite at 0, -1, -2, …"""
 digamma = elementwise(
-    "digamma", lambda xp, x: silently.run(_polygamma, xp, x, n=0), lambda g, x: g * polygamma(x, n=1), promote="float", real_only=True
+    "digamma",
+    lambda xp, x: ignore_float_errors.run(_polygamma, xp, x, n=0),
+    lambda g, x: g * polygamma(x, n=1),
+    promote="float",
+    real_only=True,
 )
 """The derivative of ln Γ."""
 polygamma = elementwise(
     "polygamma",
-    lambda xp, x, *, n: silently.run(_polygamma, xp, x, n=n),
+    lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n),
     lambda g, x, *, n: g * polygamma(x, n=n + 1),
     promote="float",
     real_only=True,
@@ -183,7 +187,7 @@ def _zeta(xp: Any, x: Any, q: Any) -> Any:
 
 zeta = elementwise(
     "zeta",
-    lambda xp, x, q: silently.run(_zeta, xp, x, q),
+    lambda xp, x, q: ignore_float_errors.run(_zeta, xp, x, q),
     None,
     lambda g, x, q: g * (-x * zeta(x + 1, q)),
     promote="float",
@@ -282,7 +286,7 @@ def _gamma_density(g: Any, a: Any, x: Any) -> Any:
 
 igamma = elementwise(
     "igamma",
-    lambda xp, a, x: silently.run(_incomplete_gamma, xp, a, x, False),
+    lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, False),
     None,
     _gamma_density,
     promote="float",
@@ -291,7 +295,7 @@ igamma = elementwise(
 """The share of Γ(a) below x. Its derivative by a is not known here (`special.gammainc` refuses it)."""
 igammac = elementwise(
     "igammac",
-    lambda xp, a, x: silently.run(_incomplete_gamma, xp, a, x, True),
+    lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, True),
     None,
     lambda g, a, x: -_gamma_density(g, a, x),
     promote="float",
@@ -338,7 +342,7 @@ def _erfinv(xp: Any, x: Any) -> Any:
 
 erfinv = elementwise(
     "erfinv",
-    lambda xp, x: silently.run(_erfinv, xp, x),
+    lambda xp, x: ignore_float_errors.run(_erfinv, xp, x),
     lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y)),
     promote="float",
     real_only=True,

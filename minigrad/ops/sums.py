@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, DType, axis_order, complex64, complex128, float32, float64, host, is_narrow, silently
+from ..backend import FAST_DTYPES, DType, axis_order, complex64, complex128, float32, float64, ignore_float_errors, is_narrow, numpy
 
 Axes = tuple[int, ...]
 PLAIN = 64
@@ -163,10 +163,10 @@ def split(n: int) -> tuple[int, int, int]:
 
 def ones_of(xp: Any, count: int, dtype: DType) -> Any:
     """A vector of ones that nobody writes to."""
-    return _host_ones(count, dtype) if xp is host else xp.ones(count, dtype)
+    return _host_ones(count, dtype) if xp is numpy else xp.ones(count, dtype)
 
 
-_host_ones: Callable[[int, DType], Any] = functools.lru_cache(256)(host.ones)
+_host_ones: Callable[[int, DType], Any] = functools.lru_cache(256)(numpy.ones)
 """Made once for each length."""
 
 
@@ -186,10 +186,10 @@ def column_sums(xp: Any, x: Any) -> Any:
     """
     count = x.shape[0]
     if count <= AT_ONCE or not x.flags.c_contiguous:
-        ones = _host_ones(count, x.dtype) if xp is host else xp.ones(count, x.dtype)
-        return silently.run(ones.dot, x)
-    out = silently.run(column_totals, xp, x)
-    return out if out.dtype is x.dtype else silently.run(out.astype, x.dtype)
+        ones = _host_ones(count, x.dtype) if xp is numpy else xp.ones(count, x.dtype)
+        return ignore_float_errors.run(ones.dot, x)
+    out = ignore_float_errors.run(column_totals, xp, x)
+    return out if out.dtype is x.dtype else ignore_float_errors.run(out.astype, x.dtype)
 
 
 def row_sums(xp: Any, x: Any) -> Any:
@@ -199,7 +199,7 @@ def row_sums(xp: Any, x: Any) -> Any:
     """
     count = x.shape[-1]
     rows = x.reshape((math.prod(x.shape[:-1]), count))
-    return silently.run(rows.dot, ones_of(xp, count, x.dtype)).reshape(x.shape[:-1])
+    return ignore_float_errors.run(rows.dot, ones_of(xp, count, x.dtype)).reshape(x.shape[:-1])
 
 
 def has_rows(x: Any, axes: Axes) -> bool:
@@ -209,7 +209,7 @@ def has_rows(x: Any, axes: Axes) -> bool:
 
 def total_of_few(x: Any) -> Any:
     """The sum of all elements of such an array, as the product xᵀ 1: of 4 elements it takes 0.6 µs, a reduction 1.3."""
-    return silently.run(x.reshape(-1).dot if x.ndim > 1 else x.dot, _host_ones(x.size, x.dtype))
+    return ignore_float_errors.run(x.reshape(-1).dot if x.ndim > 1 else x.dot, _host_ones(x.size, x.dtype))
 
 
 def is_few(x: Any) -> bool:

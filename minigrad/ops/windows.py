@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from itertools import product, zip_longest
 from typing import Any
 
-from ..backend import FAST_DTYPES, host, silently
+from ..backend import FAST_DTYPES, ignore_float_errors, numpy
 from ..primitive import bilinear, linear, primitive
 from .reduce import sum_forward
 from .sums import accumulator
@@ -38,7 +38,7 @@ POOL_TILE = 1 << 16
 
 
 def _product(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
-    return silently.run(xp.matmul, a, b, out)
+    return ignore_float_errors.run(xp.matmul, a, b, out)
 
 
 def window_count(size: int, kernel: int, stride: int, padding: tuple[int, int], dilation: int) -> int:
@@ -153,7 +153,7 @@ class _Flat:
         split = 0 if kernel[-1] * channels <= outs else len(ways) - 1
         self.after, self.before = [sum(way) for way in product(*ways[:split])], [sum(way) for way in product(*ways[split:])]
         image = math.prod(self.padded)
-        most = self.count if xp is not host else TILE // max(1, image * max(len(self.before) * channels, len(self.after) * outs))
+        most = self.count if xp is not numpy else TILE // max(1, image * max(len(self.before) * channels, len(self.after) * outs))
         blocks = -(-self.count // max(1, most))
         self.samples = -(-self.count // max(1, blocks))  # blocks of about equal size
         first = sum(before * step for (before, _), step in zip(padding, steps, strict=True))
@@ -282,7 +282,7 @@ class _Lines:
         self.windows = max(1, self.count, -(-max(self.before + n, (self.count - 1) * stride + reach) // stride))
         self.row = self.windows * stride
         self.beyond = max(0, reach - stride)  # lines that the last window of a tile may touch after its row
-        most = self.outer if xp is not host else POOL_TILE // max(1, self.row * self.inner)
+        most = self.outer if xp is not numpy else POOL_TILE // max(1, self.row * self.inner)
         self.images = max(1, min(self.outer, most))
 
     def tiles(self) -> Iterator[slice]:
@@ -378,7 +378,7 @@ def _first_hits(flat: _Lines, lines: Any, best: Any) -> Iterator[Any]:
     says what is padding.
     """
     windows, free = len(best), flat.xp.ones(best.shape, "bool")
-    asks = flat.xp is host and best.dtype in FAST_DTYPES  # a device is not asked for a number: the program would wait for it
+    asks = flat.xp is numpy and best.dtype in FAST_DTYPES  # a device is not asked for a number: the program would wait for it
     inside = () if asks and not math.isnan(best.max(initial=0)) else flat.elements(flat.inside(), windows)
     for here, within in zip_longest(flat.elements(lines, windows), inside):
         hit = here == best
@@ -392,7 +392,7 @@ def _first_hits(flat: _Lines, lines: Any, best: Any) -> Iterator[Any]:
 
 def _chosen(xp: Any, hit: Any, g: Any) -> Any:
     """g where there was a hit, 0 elsewhere; in host memory on the bits, as in `where`, which is exact for NaN and infinity too."""
-    if xp is not host or g.dtype not in FAST_DTYPES:
+    if xp is not numpy or g.dtype not in FAST_DTYPES:
         return xp.where(hit, g, 0)
     return xp.multiply(g.view(f"int{8 * g.dtype.itemsize}"), hit.view("int8")).view(g.dtype)
 
@@ -404,7 +404,7 @@ def _added(function: Any, count: int, out: Any, xp: Any, g: Any, *others: Any, *
         return function(xp, g, *others, **how, out=out)
     result = function(xp, g.astype(wide), *others, **how, out=None)
     if out is None:
-        return silently.run(result.astype, g.dtype)
+        return ignore_float_errors.run(result.astype, g.dtype)
     out[...] = result
     return out
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import Array, ones, owned_array
+from ..backend import Array, materialise, ones
 from ..ops.elementwise import abs_, clamp, maximum, sign, where
 from .optimizer import Group, Optimizer, buffer, checked
 from .rules import learning_rate, not_negative, share
@@ -250,7 +250,7 @@ class Rprop(Optimizer):
         before = buffer(state, "prev", array)
         size = state.get("step_size")
         if size is None:
-            size = state["step_size"] = owned_array(ones(array.shape, array.dtype, array) * group["lr"])
+            size = state["step_size"] = materialise(ones(array.shape, array.dtype, array) * group["lr"])
         agreement = grad * before
         size[...] = clamp(size * where(agreement > 0, grow, where(agreement < 0, shrink, 1.0)), low=least, high=most)
         before[...] = where(agreement < 0, 0.0, grad)

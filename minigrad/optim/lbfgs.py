@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..backend import Array, quiet, zeros
+from ..backend import Array, ignore_float_errors, zeros
 from ..engine.modes import enable_grad
 from ..nodes import Leaf
 from ..tensor import Tensor, memory_version
@@ -80,7 +80,7 @@ class LBFGS(Optimizer):
             gradient = [zeros(p.shape, p.array.dtype, p.array) if p.grad is None else p.grad.array.copy() for p in params]
             return loss, float(loss), gradient
 
-        with quiet():
+        with ignore_float_errors():
             first, loss, gradient = evaluate()
             for iteration in range(1, group["max_iter"] + 1):
                 if _largest(gradient) <= group["tolerance_grad"]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..backend import Array, HostArray, beside, is_immutable, owned_array, quiet, zeros
+from ..backend import Array, NumpyArray, ignore_float_errors, is_immutable, materialise, to_device_of, zeros
 from ..engine.modes import enable_grad
 from ..nodes import Leaf
 from ..ops.elementwise import _view_as_real
@@ -94,7 +94,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with quiet():
+        with ignore_float_errors():
             for group in self.param_groups:
                 for p in group["params"]:
                     if (grad := p.grad) is not None:
@@ -106,7 +106,7 @@ class Optimizer:
         if grad.shape != param.shape:
             raise ValueError(f"{type(self).__name__}.update: the gradient has shape {grad.shape}, the parameter {param.shape}.")
         self._known.setdefault(id(param), param)
-        with quiet():
+        with ignore_float_errors():
             self._apply(param, grad.array, self._group_of(param))
 
     __call__ = update
@@ -122,13 +122,13 @@ class Optimizer:
         if group.get("maximize"):
             grad = -grad
         version = memory_version(param)
-        if type(param.array) is not HostArray and hasattr(
+        if type(param.array) is not NumpyArray and hasattr(
             type(param.array), "__minigrad_update__"
         ):  # recorded: the state's arrays are values of the program too
             with param.array.__minigrad_update__(self, param, group) as settings:
                 self.rule(self._parts(param.array), self._parts(grad), state, settings)
         else:
-            grad = owned_array(grad) if is_immutable(grad) else grad
+            grad = materialise(grad) if is_immutable(grad) else grad
             settings = {**group, **self.numbers(state, group)}
             self.rule(self._parts(param.array), self._parts(grad), state, settings)
         version.count += 1
@@ -138,7 +138,7 @@ class Optimizer:
     def _parts(self, array: Array) -> Array:
         if self.linear or array.dtype.kind != "c":
             return array
-        if not isinstance(array, HostArray) and hasattr(type(array), "__minigrad_update__"):
+        if not isinstance(array, NumpyArray) and hasattr(type(array), "__minigrad_update__"):
             raise NotImplementedError(f"{type(self).__name__}: the step of a complex parameter is not recorded")
         return _view_as_real(None, array)
 
@@ -200,14 +200,14 @@ def _copied(value: Any, like: Array | None = None) -> Any:
         return [_copied(v, like) for v in value]
     if not hasattr(value, "dtype"):
         return value
-    return owned_array((value if like is None else beside(value, like)).copy())
+    return materialise((value if like is None else to_device_of(value, like)).copy())
 
 
 def buffer(state: dict[str, Any], name: str, like: Array) -> Array:
     """A zero-initialised array of the parameter's state."""
     found = state.get(name)
     if found is None:
-        found = state[name] = owned_array(zeros(like.shape, like.dtype, like))
+        found = state[name] = materialise(zeros(like.shape, like.dtype, like))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend import host
+from ..backend import numpy
 from ..errors import ProgramError
 from ..trace.schema import SCHEMA
 from ..watch import words
@@ -33,7 +33,7 @@ def as_trace(program: Program, *inputs: Any) -> dict[str, Any]:
     tensors = replayer.leaves(inputs)
     facts, values = Facts(len(program.types)), [None] * len(program.types)
     interpret(program, [replayer.payload(i, t) for i, t in enumerate(tensors)], facts, values)
-    return _Writer(program, values, facts, Lowered(program, facts, host)).document
+    return _Writer(program, values, facts, Lowered(program, facts, numpy)).document
 
 
 class _Writer:

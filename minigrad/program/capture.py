@@ -96,7 +96,7 @@ class CapturedProgram(Replayer):
             for fixed, given in zip(self.inputs, payloads, strict=True):
                 fixed[...] = given
             if self.numbers:
-                self.vector.set(backend.host.asarray([float(place.source.array) for _, place in self.numbers]))
+                self.vector.set(backend.numpy.asarray([float(place.source.array) for _, place in self.numbers]))
             self.graph.launch()
             results = self.results(*self.outcome(self.values, tensors), tensors)
             self.done = stream.record()

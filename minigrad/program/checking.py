@@ -91,7 +91,7 @@ def yielded(program: Program, instruction: Instruction) -> tuple[Type, ...] | No
     params = map_params(instruction.params, Ref, lambda ref: _zeros(program.types[ref.number]))
     before = functions.random_state() if name in RANDOM else None
     try:
-        with backend.quiet():
+        with backend.ignore_float_errors():
             result = engine._compute(instruction.primitive, operands, params)
     except (ValueError, IndexError, TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
         types = ", ".join(repr(program.types[n]) for n in instruction.reads())
@@ -111,14 +111,14 @@ def _sample(kind: Type) -> Any:
         return 1.0
     like = _device_model(kind)
     if len(kind.shape) > 1 and kind.shape[-1] == kind.shape[-2]:
-        unit = backend.unit_rows(kind.shape[-1], 0, kind.shape[-1], kind.dtype, like)
+        unit = backend.identity_columns(kind.shape[-1], 0, kind.shape[-1], kind.dtype, like)
         return backend.array_module([like]).broadcast_to(unit, kind.shape)
     return backend.ones(kind.shape, kind.dtype, like)
 
 
 def _zeros(kind: Type) -> Any:
-    return backend.owned_array(backend.zeros(kind.shape, kind.dtype, _device_model(kind)))
+    return backend.materialise(backend.zeros(kind.shape, kind.dtype, _device_model(kind)))
 
 
 def _device_model(kind: Type) -> Any:
-    return backend.to_device(backend.host.zeros(()), kind.device)
+    return backend.to_device(backend.numpy.zeros(()), kind.device)

@@ -259,7 +259,7 @@ class Arguments:
             return (type(value), *[self._key(f"{name}[{i}]", item) for i, item in enumerate(value)])
         if type(value) is dict:
             return (dict, *[(key, self._key(f"{name}[{key!r}]", item)) for key, item in value.items()])
-        if isinstance(value, backend.HostArray):
+        if isinstance(value, backend.NumpyArray):
             self.problem = f"{name} is an array: give it as a tensor, mg.tensor(array)"
         self.roots.append((name, value))
         return id(value)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import backend
-from ..backend import axis_order, copy_in_order, is_immutable, load_arrays, owned_array, save_arrays
+from ..backend import axis_order, copy_in_order, is_immutable, load_arrays, materialise, save_arrays
 from ..errors import ProgramError
 from ..primitive import Primitive, registry
 from ..tensor import wrap
@@ -145,7 +145,7 @@ def _primitive(name: Any, at: int) -> Primitive:
 
 def _dtype(name: str) -> Any:
     try:
-        return backend.bfloat16_dtype() if name == "bfloat16" else backend.host.dtype(name)
+        return backend.bfloat16_dtype() if name == "bfloat16" else backend.numpy.dtype(name)
     except TypeError:
         raise ProgramError(f"there is no dtype {name!r}.") from None
 
@@ -160,7 +160,7 @@ class _Arrays:
     def put(self, array: Any) -> str:
         """The key under which an array is kept."""
         key = f"a{len(self.held)}"
-        host = owned_array(backend.to_numpy(array))
+        host = materialise(backend.to_numpy(array))
         self.layouts[key] = [host.dtype.name, list(axis_order(host)), is_immutable(array)]
         self.held[key] = host.view("uint16") if host.dtype.name == "bfloat16" else host
         return key
@@ -170,7 +170,7 @@ class _Arrays:
         dtype, order, number = self.layouts[key]
         array = self.held[key]
         array = array.view(_dtype(dtype)) if dtype == "bfloat16" else array
-        array = copy_in_order(backend.host, array, tuple(order))
+        array = copy_in_order(backend.numpy, array, tuple(order))
         return array[()] if number else array
 
 
@@ -201,7 +201,7 @@ def _encode(value: Any, arrays: _Arrays) -> Any:
         return {"dict": [[_encode(k, arrays), _encode(v, arrays)] for k, v in value.items()]}
     if isinstance(value, Primitive):
         return {"primitive": value.name}
-    if isinstance(value, backend.host.dtype):
+    if isinstance(value, backend.numpy.dtype):
         return {"dtype": value.name}
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return {"array": arrays.put(value)}

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, Array, DType, Shape, host, is_narrow
+from ..backend import FAST_DTYPES, Array, DType, Shape, is_narrow, numpy
 from ..ops.elementwise import ZEROS, host_zeros, long_rows
 from ..ops.linalg import is_turned
 from ..ops.sums import AT_ONCE, PLAIN, ROWS, is_plain, split
@@ -89,7 +89,7 @@ def _ufunc(name: str, kinds: str = "fc") -> Entry:
 
 def _with_numbers(k: Line, dtype: DType) -> list[str]:
     """The operands, Python's numbers as arrays without axes, which NumPy meets in half a microsecond less."""
-    if dtype not in FAST_DTYPES or k.xp is not host or any(t.dtype != dtype for t in k.types if type(t) is Type):
+    if dtype not in FAST_DTYPES or k.xp is not numpy or any(t.dtype != dtype for t in k.types if type(t) is Type):
         return k.operands
     texts = list(k.operands)
     for i, kind in enumerate(k.types):
@@ -236,7 +236,7 @@ def _relu(k: Line) -> list[str] | None:
     rows = _long_rows(k)
     if rows is None:
         return [f"maximum({k.operands[0]}, 0, out={k.out})"]
-    if k.xp is host and rows[0] * rows[1] <= ZEROS:
+    if k.xp is numpy and rows[0] * rows[1] <= ZEROS:
         zeros = k.static("zeros", host_zeros(k.made.dtype)[: rows[0] * rows[1]].reshape(k.made.shape))
         return [f"maximum({k.operands[0]}, {zeros}, out={k.out})"]
     zeros = k.static("zeros", k.xp.zeros(rows[1], k.made.dtype))
@@ -423,7 +423,7 @@ def _affine(k: Line) -> list[str] | None:
 
 def _dot(k: Line, a: Type, b: Type, text: str, strides: tuple[int, ...] | None) -> list[str]:
     """The product of two matrices, the right one copied where the engine copies it."""
-    if k.xp is not host or strides is None or not is_turned(a.shape, b.shape, strides):
+    if k.xp is not numpy or strides is None or not is_turned(a.shape, b.shape, strides):
         return [f"{k.operands[0]}.dot({text}, out={k.out})"]
     copy = k.scratch(b.shape, b.dtype)
     return [f"copyto({copy}, {text})", f"{k.operands[0]}.dot({copy}, out={k.out})"]

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any
 
 from .. import backend
-from ..backend import normal
+from ..backend import canonical
 from ..errors import ProgramError
 from ..ops.chance import RANDOM
 from ..ops.sums import FEW_TERMS
@@ -56,7 +56,7 @@ class Lowered:
         self.program, self.facts, self.xp = program, facts, xp
         self.arena = Arena()
         self.parts: list[str] = []
-        self.names: dict[str, Any] = {"normal": normal, **{name: getattr(xp, name) for name in FUNCTIONS}}
+        self.names: dict[str, Any] = {"canonical": canonical, **{name: getattr(xp, name) for name in FUNCTIONS}}
         self.statics: dict[str, Any] = {}
         self._by_kind: dict[Any, str] = {}
         self.windows: list[tuple[str, str]] = []  # what is made once, with the buffers: a name, and the expression
@@ -195,7 +195,7 @@ class Lowered:
         size, strides = math.prod(kind.shape), self.facts.strides[source]
         whole = len(instruction.params["axes"]) == len(kind.shape) and not instruction.params["keepdims"]
         few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and (len(kind.shape) == 1 or row_major(strides, kind))
-        if not (whole and few and kind.shape) or strides is None or self.xp is not backend.host:
+        if not (whole and few and kind.shape) or strides is None or self.xp is not backend.numpy:
             return None
         ones = self._static("ones", self.xp.ones(size, kind.dtype))
         total = f"{self._seen(f'v{source}', '.reshape(-1)')}.dot({ones})"
@@ -361,9 +361,9 @@ class Lowered:
         self.names[name] = function
         text = f"{name}({', '.join([*operands, *(f'v{n}' for n in refs)])})"
         if len(outputs) > 1:
-            return f"{', '.join(f'v{n}' for n in outputs)} = map(normal, {text})"
+            return f"{', '.join(f'v{n}' for n in outputs)} = map(canonical, {text})"
         plain = self.facts.plain[outputs[0]]
-        return f"v{outputs[0]} = {text if plain else f'normal({text})'}"
+        return f"v{outputs[0]} = {text if plain else f'canonical({text})'}"
 
 
 # ------------------------------------------------------------------------------------------------------------------------ helpers

@@ -14,7 +14,7 @@ from bisect import bisect, insort
 from collections.abc import Sequence
 from typing import Any, final
 
-from ..backend import PYTHON_SCALARS, Array, HostArray, host, is_immutable
+from ..backend import PYTHON_SCALARS, Array, NumpyArray, is_immutable, numpy
 from .instructions import Program
 
 
@@ -84,11 +84,11 @@ def overlap_key(array: Array) -> int:
 def overlapping(arrays: Sequence[Array], others: Sequence[Array] = ()) -> bool:
     """Whether one of `arrays` shares memory with another one of them, or with one of `others`
     (judged by where they begin and end)."""
-    arrays, others = ([a for a in some if type(a) is HostArray and a.size] for some in (arrays, others))
+    arrays, others = ([a for a in some if type(a) is NumpyArray and a.size] for some in (arrays, others))
     keys = [overlap_key(a) for a in (*arrays, *others)]
     if len(set(keys)) == len(keys) and 0 not in keys:
         return False
-    share = host.may_share_memory
+    share = numpy.may_share_memory
     return any(share(a, b) for i, a in enumerate(arrays) for b in (*arrays[i + 1 :], *others))
 
 

@@ -92,7 +92,7 @@ def _folded(instruction: Instruction, constants: dict[int, Any]) -> Any:
     operands = [o.value if type(o) is Literal else constants[o] for o in instruction.operands]
     params = map_params(instruction.params, Ref, lambda ref: constants[ref.number])
     try:
-        with backend.quiet():
+        with backend.ignore_float_errors():
             result = engine._compute(instruction.primitive, operands, params)
     except (AutogradError, ArithmeticError, ValueError, IndexError):
         return None

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..backend import Array, DType, Shape, axis_order, is_immutable, is_window, owned_array
+from ..backend import Array, DType, Shape, axis_order, is_immutable, materialise, shares_memory
 from ..errors import ProgramError
 from ..ops import elementwise as ew
 from ..ops.index import gather, is_basic, scatter_view, window
@@ -94,7 +94,7 @@ class Recorded:
     @property
     def flags(self) -> Any:
         """The array's memory flags (a bare number is given memory when it is written to)."""
-        return owned_array(self.array).flags
+        return materialise(self.array).flags
 
     @property
     def nbytes(self) -> int:
@@ -160,7 +160,7 @@ class Recorded:
             params = {"steps": self.steps, "order": axis_order(owner.array)}
             number = recorder.add(scatter_view, (memory.number, number), params, owner.array)
         if is_immutable(self.array):
-            self.array = concrete if is_immutable(concrete) else owned_array(self.array)
+            self.array = concrete if is_immutable(concrete) else materialise(self.array)
         if not is_immutable(self.array):
             self.array[...] = concrete
         assert type(number) is int
@@ -181,14 +181,14 @@ class Recorded:
 
     def get(self) -> Array:
         """The concrete array, which is frozen into the program."""
-        return owned_array(self._frozen("array"))
+        return materialise(self._frozen("array"))
 
     def tolist(self) -> Any:
         """The elements as Python numbers, which are frozen into the program."""
         return self._frozen("array").tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = owned_array(self._frozen("array"))
+        array = materialise(self._frozen("array"))
         return array if dtype is None or dtype == array.dtype else array.astype(dtype)
 
     def __iter__(self) -> Any:
@@ -255,7 +255,7 @@ def _axes(x: Recorded, axis: Any) -> tuple[int, ...]:
 
 def viewed(source: Recorded, primitive: Primitive, params: dict[str, Any], array: Array) -> bool:
     """Whether `array`, the result of a view operation on `source`, looks into its memory."""
-    return primitive.view and not is_immutable(source.array) and is_window(array, source.array)
+    return primitive.view and not is_immutable(source.array) and shares_memory(array, source.array)
 
 
 def _in_place(operation: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import backend, observe
 from ..autograd.backward import grad as _gradients
-from ..backend import Array, copy_with_strides_of, device_of, is_immutable, owned_array
+from ..backend import Array, copy_with_strides_of, device_of, is_immutable, materialise
 from ..engine import record as engine
 from ..engine.modes import enable_grad, state
 from ..errors import NoGradientError, ProgramError
@@ -362,7 +362,7 @@ class Recorder:
         if active is not self:
             return active.apply(primitive, operands, params)
         if primitive.view and type(operands[0]) is Recorded and is_immutable(concrete[0]) and _called_on_tensors(primitive):
-            concrete[0] = operands[0].array = owned_array(concrete[0])  # as the engine does before it looks into a number's memory
+            concrete[0] = operands[0].array = materialise(concrete[0])  # as the engine does before it looks into a number's memory
         result = engine._compute(primitive, concrete, plain)
         if primitive.view and result is concrete[0] and type(operands[0]) is Recorded:
             return operands[0]
@@ -545,10 +545,10 @@ class Recorder:
     def _restore(self) -> None:
         """Plain arrays again in all tensors from outside, in their gradients and in optimisers' states."""
         for kept, name, payload in self._states:
-            kept[name] = owned_array(payload.array)
+            kept[name] = materialise(payload.array)
         for tensor, payload in self._lifted:
             if tensor.version is not None:
-                payload.array = owned_array(payload.array)
+                payload.array = materialise(payload.array)
             tensor.array = payload.array
             if isinstance(tensor.node, Leaf):
                 tensor.node.array = payload.array

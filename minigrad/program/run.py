@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import backend, functions
-from ..backend import IMMUTABLE, HostArray, copy_with_strides_of, device_of, is_immutable, normal
+from ..backend import IMMUTABLE, NumpyArray, canonical, copy_with_strides_of, device_of, is_immutable
 from ..engine import record as engine
 from ..errors import ProgramError
 from ..ops.chance import RANDOM
@@ -49,7 +49,7 @@ def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = N
     if seen is not None:
         seen[:] = values
     last = program.last_reads()
-    with backend.quiet():
+    with backend.ignore_float_errors():
         for at, instruction in enumerate(program.instructions):
             primitive = instruction.primitive
             operands = [o.value if type(o) is Literal else values[o] for o in instruction.operands]
@@ -59,7 +59,7 @@ def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = N
                 results = result if primitive.outputs != 1 else (result,)
             else:
                 raw = primitive.forward(backend.array_module(operands, primitive.name), *operands, **params)
-                results = tuple(normal(r) for r in raw) if primitive.outputs != 1 else (normal(raw),)
+                results = tuple(canonical(r) for r in raw) if primitive.outputs != 1 else (canonical(raw),)
                 facts.plain[instruction.outputs[0]] = primitive.outputs == 1 and results[0] is raw
                 facts.made(instruction.outputs, results, instruction.reads())
             for number, result in zip(instruction.outputs, results, strict=True):
@@ -195,7 +195,7 @@ class Replayer:
         """The first run with inputs of this layout is plain, and watched; then the program is lowered for it, which the next run uses."""
         facts = Facts(len(self.program.types))
         values = interpret(self.program, payloads, facts)
-        self.lowered[layout] = Lowered(self.program, facts, backend.host)
+        self.lowered[layout] = Lowered(self.program, facts, backend.numpy)
         self.spaces[layout] = []
         return values
 
@@ -208,7 +208,7 @@ class Replayer:
             v[number] = place.array
         for number, place in self.numbers:
             v[number] = place.array
-        with backend.quiet():
+        with backend.ignore_float_errors():
             for part in parts:
                 part(v)
         return v
@@ -293,7 +293,7 @@ class Replayer:
                 f"{self.program.name}: input {self.program.name_of(self.program.inputs[i])} must be a tensor of {kind!r}, got "
                 f"{type(value).__name__}."
             )
-        return normal(value)
+        return canonical(value)
 
     def _refuse(self, i: int, array: Any) -> None:
         number = self.program.inputs[i]
@@ -337,7 +337,7 @@ def _window_root(program: Program, makers: list[int], number: int) -> int:
 def _note_layout(array: Any, layout: list[Any]) -> bool:
     """Append how a payload lies in memory; whether it is a plain one."""
     kind = type(array)
-    if kind is HostArray:
+    if kind is NumpyArray:
         layout.append(array.strides)
         return True
     layout.append(None)

@@ -251,7 +251,7 @@ def alike(a: Any, b: Any) -> bool:
         return False
     if a.dtype.kind not in "fc" or a.tobytes() == b.tobytes():
         return bool(a.tobytes() == b.tobytes())
-    host = backend.host
+    host = backend.numpy
     with host.errstate(all="ignore"):
         finite = host.isfinite(a)
         if not host.array_equal(a[~finite], b[~finite], equal_nan=True):

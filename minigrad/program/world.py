@@ -77,7 +77,7 @@ IMMUTABLE_KINDS = (
     datetime.time, datetime.tzinfo, pathlib.PurePath, types.BuiltinFunctionType, types.WrapperDescriptorType,
     types.MethodWrapperType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter, operator.attrgetter,
-    operator.methodcaller, backend.host.ufunc, backend.host.dtype, type(threading.Lock()), type(threading.RLock()), backend.host.generic,
+    operator.methodcaller, backend.numpy.ufunc, backend.numpy.dtype, type(threading.Lock()), type(threading.RLock()), backend.numpy.generic,
 )  # fmt: skip
 """Kinds of objects that do not change, or that hold nothing that a function could read."""
 _GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
@@ -337,7 +337,7 @@ class World:
         self._object(name, optimizer, {"state", "defaults", "param_groups", "_known"})
 
     def _array(self, name: str, array: Any) -> None:
-        if type(array) in backend.MODULES and getattr(array, "ndim", 0) == 0 and not isinstance(array, backend.HostArray):
+        if type(array) in backend.MODULES and getattr(array, "ndim", 0) == 0 and not isinstance(array, backend.NumpyArray):
             return  # a NumPy scalar: it cannot change
         if array.nbytes > SMALL_ARRAY:
             self.problem = f"it can reach the array {name} {tuple(array.shape)}, which may change unseen: make it a tensor, or an argument"
@@ -438,7 +438,7 @@ def _effect(thing: Any) -> str | None:
     return None
 
 
-_GENERATORS = (backend.host.random.Generator, backend.host.random.RandomState, backend.host.random.BitGenerator)
+_GENERATORS = (backend.numpy.random.Generator, backend.numpy.random.RandomState, backend.numpy.random.BitGenerator)
 
 
 def _is_library_module(module: types.ModuleType) -> bool:
@@ -509,7 +509,7 @@ def _same(old: Any, new: Any) -> bool:
         return repr(old) == repr(new)
     if isinstance(old, types.MethodType):
         return old.__func__ is new.__func__ and old.__self__ is new.__self__
-    return isinstance(old, backend.host.generic | backend.host.dtype) and repr(old) == repr(new)
+    return isinstance(old, backend.numpy.generic | backend.numpy.dtype) and repr(old) == repr(new)
 
 
 def _shown(value: Any) -> str:

@@ -83,8 +83,8 @@ def kind(name: str, part: Any) -> str:
 KINDS: dict[type, str] = {
     dict: "dict",
     list: "list",
-    backend.HostArray: "array",
-    backend.host.random.Generator: "Generator",
+    backend.NumpyArray: "array",
+    backend.numpy.random.Generator: "Generator",
     random.Random: "Random",
 }
 
@@ -100,7 +100,7 @@ def _take(name: str, part: Any, names: dict[int, str]) -> Any:
         return _optimizer_state(name, part, names)
     if hasattr(part, "state_dict"):
         return part.state_dict()
-    if isinstance(part, backend.host.random.Generator):
+    if isinstance(part, backend.numpy.random.Generator):
         return part.bit_generator.state
     return part.getstate() if isinstance(part, random.Random) else part
 
@@ -122,11 +122,11 @@ def _check(name: str, part: Any, state: Any, parts: Parts) -> None:
         unknown = [path for path in state["loose"] if path not in known]
         if unknown:
             raise CheckpointError(f"{name} has a state for {', '.join(unknown)} there, which no part has here.")
-    elif isinstance(part, backend.host.random.Generator):
+    elif isinstance(part, backend.numpy.random.Generator):
         there, here_is = state["bit_generator"], part.bit_generator.state["bit_generator"]
         if there != here_is:
             raise CheckpointError(f"{name} draws from {there} there, from {here_is} here.")
-    elif isinstance(part, backend.HostArray) and (part.shape, part.dtype) != (state.shape, state.dtype):
+    elif isinstance(part, backend.NumpyArray) and (part.shape, part.dtype) != (state.shape, state.dtype):
         raise CheckpointError(f"{name} has shape {state.shape} and dtype {state.dtype} there, {part.shape} and {part.dtype} here.")
 
 
@@ -155,7 +155,7 @@ def _put(part: Any, state: Any, parts: Parts) -> None:
         _put_optimizer(part, state, _named_tensors(parts))
     elif hasattr(part, "load_state_dict"):
         part.load_state_dict(state)
-    elif isinstance(part, backend.host.random.Generator):
+    elif isinstance(part, backend.numpy.random.Generator):
         part.bit_generator.state = state
     elif isinstance(part, random.Random):
         part.setstate(state)
@@ -173,7 +173,7 @@ def refill(old: Any, new: Any) -> Any:
     if isinstance(old, list) and isinstance(new, list):
         old[:] = [refill(a, b) for a, b in zip(old, new, strict=False)] + new[len(old) :]
         return old
-    if isinstance(old, backend.HostArray) and isinstance(new, backend.HostArray) and (old.shape, old.dtype) == (new.shape, new.dtype):
+    if isinstance(old, backend.NumpyArray) and isinstance(new, backend.NumpyArray) and (old.shape, old.dtype) == (new.shape, new.dtype):
         old[...] = new
         return old
     return new
@@ -205,14 +205,14 @@ def _tensor_state(tensor: Tensor) -> State:
 
 
 def _array(tensor: Tensor) -> Any:
-    return backend.owned_array(backend.to_numpy(tensor.array))
+    return backend.materialise(backend.to_numpy(tensor.array))
 
 
 def _put_tensor(tensor: Tensor, state: State) -> None:
-    overwrite_payload(tensor, backend.beside(state["value"], tensor.array))
+    overwrite_payload(tensor, backend.to_device_of(state["value"], tensor.array))
     if isinstance(tensor.node, Leaf):
         tensor.node.array = tensor.array
-    tensor._grad = None if state["grad"] is None else wrap(backend.beside(state["grad"], tensor.array))
+    tensor._grad = None if state["grad"] is None else wrap(backend.to_device_of(state["grad"], tensor.array))
 
 
 def _named_tensors(parts: Parts) -> dict[str, Tensor]:
@@ -264,7 +264,7 @@ def surroundings() -> State:
     """What belongs to no part but decides how a run goes on."""
     return {
         "minigrad": functions.random_state(),
-        "numpy": backend.host.random.get_state(legacy=False),
+        "numpy": backend.numpy.random.get_state(legacy=False),
         "python": random.getstate(),
         "autograd.training": autograd.training,
     }
@@ -273,6 +273,6 @@ def surroundings() -> State:
 def restore_surroundings(state: State) -> None:
     """Put back what `surroundings` gave."""
     functions.set_random_state(state["minigrad"])
-    backend.host.random.set_state(state["numpy"])
+    backend.numpy.random.set_state(state["numpy"])
     random.setstate(state["python"])
     autograd.training = state["autograd.training"]

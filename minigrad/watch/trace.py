@@ -170,12 +170,12 @@ def _directions(inputs: list[Tensor], labels: list[str], tangents: Any) -> list[
             raise ValueError(f"trace: got {len(values)} tangents for {len(inputs)} arguments; give one for each.")
     out = []
     for x, v in zip(inputs, values, strict=True):
-        array = backend.owned_array(backend.zeros(x.shape, x.dtype, x.array)).copy()
+        array = backend.materialise(backend.zeros(x.shape, x.dtype, x.array)).copy()
         given = as_tensor(v).array
         if given.shape not in ((), x.shape):
             raise ValueError(f"trace: a tangent of shape {given.shape} does not fit an argument of shape {x.shape}.")
         if given.dtype.kind == "c" and x.dtype.kind != "c":
             raise ValueError(f"trace: a complex tangent does not fit an argument of dtype {x.dtype}.")
         array[...] = given
-        out.append(wrap(backend.normal(array)))
+        out.append(wrap(backend.canonical(array)))
     return out

@@ -5,6 +5,7 @@
 import itertools
 import json
 import sqlite3
+import sys
 import threading
 import time
 import types
@@ -18,6 +19,7 @@ from minigrad.autograd import profiler
 from minigrad.autograd.profile_events import SORT_KEYS, FunctionEvent, format_memory, format_time
 from minigrad.autograd.profiler import load_nvprof, profile, record_function
 from minigrad.errors import AutogradError, DeviceError
+from tests.helpers.fake_device import FakeArray
 
 
 def network():
@@ -360,17 +362,18 @@ def fake_cuda(monkeypatch):
     cuda = types.SimpleNamespace(
         Event=Recorded,
         nvtx=nvtx,
-        runtime=types.SimpleNamespace(deviceSynchronize=lambda: log.append("synchronise")),
+        runtime=types.SimpleNamespace(deviceSynchronize=lambda: log.append("synchronise"), getDeviceCount=lambda: 1),
         get_elapsed_time=lambda a, b: float(b.time - a.time),
     )
     pool = types.SimpleNamespace(used_bytes=lambda: 100 * next(clock))
-    monkeypatch.setattr(backend, "cuda_is_available", lambda: True)
-    monkeypatch.setattr(backend, "load_cupy", lambda: types.SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool))
+    library = types.SimpleNamespace(ndarray=FakeArray, cuda=cuda, get_default_memory_pool=lambda: pool)
+    monkeypatch.setitem(backend.MODULES, FakeArray, library)
+    monkeypatch.setitem(sys.modules, "cupy", library)
     return log
 
 
 def test_without_a_device_there_is_a_clear_error(monkeypatch):
-    monkeypatch.setattr(backend, "cuda_is_available", lambda: False)
+    monkeypatch.setitem(sys.modules, "cupy", None)
     for block in (profile(use_cuda=True), profiler.emit_nvtx()):
         with pytest.raises(DeviceError, match="no CUDA device with CuPy"), block:
             pass

@@ -94,6 +94,7 @@ def cupy(monkeypatch):
     )
     library = SimpleNamespace(
         __name__="cupy",
+        ndarray=FakeArray,
         get_default_memory_pool=lambda: pool,
         cuda=SimpleNamespace(
             runtime=runtime,
@@ -105,7 +106,8 @@ def cupy(monkeypatch):
             get_elapsed_time=lambda first, last: 1.5,
         ),
     )
-    monkeypatch.setattr(backend, "load_cupy", lambda: library)
+    monkeypatch.setitem(sys.modules, "cupy", library)
+    monkeypatch.setitem(backend.MODULES, FakeArray, library)
     FakeDevice.current[:], FakeStream.current[:] = [FakeDevice(0)], [FakeStream(non_blocking=True)]
     log.clear()
     return library
@@ -186,8 +188,9 @@ def test_what_the_profilers_record(cupy):
 @pytest.mark.parametrize(("installed", "say"), [(False, "CuPy is not installed"), (True, "it sees no CUDA device")])
 def test_without_a_device_everything_says_what_is_missing(monkeypatch, installed, say):
     if installed:
-        blind = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)))
-        monkeypatch.setattr(backend, "load_cupy", lambda: blind)
+        blind = SimpleNamespace(ndarray=FakeArray, cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)))
+        monkeypatch.setitem(backend.MODULES, FakeArray, blind)
+        monkeypatch.setitem(sys.modules, "cupy", blind)
     else:
         monkeypatch.setitem(sys.modules, "cupy", None)
     assert (mg.cuda.is_available(), mg.cuda.device_count()) == (False, 0)
@@ -216,19 +219,19 @@ class Placed:
 def test_a_kernel_runs_where_its_operands_are(cupy, monkeypatch):
     """CuPy starts kernels on the current device, wherever their operands lie."""
     monkeypatch.setitem(backend.MODULES, Placed, cupy)
-    with backend.at_home(cupy, [2.0, Placed(1), Placed(1)], "add"):
+    with backend.device_context(cupy, [2.0, Placed(1), Placed(1)], "add"):
         assert mg.cuda.current_device() == 1
     assert mg.cuda.current_device() == 0
     with pytest.raises(DeviceError, match=r"^add: got arrays of two devices, cuda:0 and cuda:1\."):
-        backend.at_home(cupy, [Placed(1), Placed(0)], "add")
-    with backend.at_home(cupy, [2.0], "add"), backend.at_home(np, [np.ones(2)], "add"):
+        backend.device_context(cupy, [Placed(1), Placed(0)], "add")
+    with backend.device_context(cupy, [2.0], "add"), backend.device_context(np, [np.ones(2)], "add"):
         assert mg.cuda.current_device() == 0
 
 
 def test_cuda_without_a_number_is_the_current_device(cupy):
-    assert backend.numbered("cuda") == "cuda:0"
+    assert backend.device_with_index("cuda") == "cuda:0"
     with mg.cuda.device(1):
-        assert [backend.numbered(name) for name in ("cuda", "cuda:0", "cpu")] == ["cuda:1", "cuda:0", "cpu"]
+        assert [backend.device_with_index(name) for name in ("cuda", "cuda:0", "cpu")] == ["cuda:1", "cuda:0", "cpu"]
 
 
 # --------------------------------------------------------------------------------------------------------- random numbers, making

@@ -388,7 +388,7 @@ def test_youngest_first_is_a_topological_order_of_all_that_is_reached():
 )
 def test_a_stretched_array_is_numpys(shape, wider, dtype):
     array = np.asarray(np.random.default_rng(4).normal(size=shape) * 5).astype(dtype)
-    window, expected = backend.stretched(np, array, wider), np.broadcast_to(array, wider)
+    window, expected = backend.broadcast_view(np, array, wider), np.broadcast_to(array, wider)
     assert same(window, expected)
     assert window.strides == expected.strides or 1 in wider or 0 in wider
     assert window.flags.writeable == (wider in (shape, (1, *shape)))  # no axis grows
@@ -399,12 +399,12 @@ def test_a_stretched_array_is_numpys(shape, wider, dtype):
 @pytest.mark.parametrize(("shape", "wider"), [((2,), (3,)), ((2, 3), (3,)), ((2,), ()), ((3,), (3, 2))])
 def test_what_does_not_broadcast_is_not_stretched(shape, wider):
     with pytest.raises(ValueError, match=r"broadcast|more dimensions"):
-        backend.stretched(np, np.ones(shape), wider)
+        backend.broadcast_view(np, np.ones(shape), wider)
 
 
 def test_a_stretched_window_of_another_layout():
     array = np.arange(6.0).reshape(2, 3).T
-    assert same(backend.stretched(np, array, (4, 3, 2)), np.broadcast_to(array, (4, 3, 2)))
+    assert same(backend.broadcast_view(np, array, (4, 3, 2)), np.broadcast_to(array, (4, 3, 2)))
 
 
 def test_the_products_primitive_refuses_numbers_without_axes():

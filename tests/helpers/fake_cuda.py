@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.util
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -162,6 +164,8 @@ class FakeCupy(FakeLibrary):
     """The fake library with what CuPy has besides NumPy's functions."""
 
     __name__ = "cupy"
+    ndarray = FakeArray
+    __spec__ = importlib.util.find_spec("cupy")
     ElementwiseKernel = ElementwiseKernel
     cuda = SimpleNamespace(
         Device=Device,
@@ -179,7 +183,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A stand-in for CuPy with one device, "cuda:0"."""
     library = FakeCupy()
     monkeypatch.setitem(backend.MODULES, FakeArray, library)
-    monkeypatch.setattr(backend, "load_cupy", lambda: library)
+    monkeypatch.setitem(sys.modules, "cupy", library)
     Device.current[:], Stream.current[:], Allocator.current[:] = [Device(0)], [Stream(non_blocking=True)], []
     log.clear()
     yield library

@@ -37,7 +37,7 @@ def test_a_row_meets_several_rows_of_a_large_table_at_once():
 
     table, row = RANDOM.random((3000, 5)), RANDOM.random(5)
     for x, y in ((table, row), (row, table), (table[:, ::-1], row), (table[:100], row), (table, row[:1]), (table[:, :1], row)):
-        np.testing.assert_array_equal(backend.beside_row(spy, x, y, {}), np.subtract(x, y))
+        np.testing.assert_array_equal(backend.broadcast_rows(spy, x, y, {}), np.subtract(x, y))
     assert seen == [
         ((60, 250), (250,)),
         ((250,), (60, 250)),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import primitive
-from ...backend import HostArray, Shape, is_complex, zeros
+from ...backend import NumpyArray, Shape, is_complex, zeros
 from ...engine.modes import state
 from ...engine.record import history
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
@@ -206,7 +206,7 @@ class FunctionNode(Node):
                 "Give that tensor to apply() as an argument."
             )
         # A window, never the array itself, by which the engine sees that the memory is not its own: it may be saved, or returned twice.
-        return grad.array.view() if type(grad.array) is HostArray and grad.array is not g else grad.array
+        return grad.array.view() if type(grad.array) is NumpyArray and grad.array is not g else grad.array
 
     def release(self) -> None:
         """Let the saved tensors go (a Function that saved none can be walked again)."""

@@ -145,7 +145,7 @@ def _class_losses(x: Tensor, t: Tensor, weight: Any, ignore_index: int, function
         )
     classes = x.shape[axis]
     counts = t != ignore_index
-    if isinstance(t.array, backend.HostArray) and t.numel() and not 0 <= t.array.min() <= t.array.max() < classes:
+    if isinstance(t.array, backend.NumpyArray) and t.numel() and not 0 <= t.array.min() <= t.array.max() < classes:
         check_range(where(counts, t, 0), classes, function, "class")
     loss = network.nll(x, t, axis=axis, ignored=ignore_index)
     if weight is None:

@@ -124,7 +124,7 @@ def _checked_offsets(offsets: Tensor, n: int, include_last_offset: bool) -> Tens
     check_integers(offsets, "embedding_bag", "offsets")
     if offsets.ndim != 1 or (include_last_offset and offsets.shape[0] == 0):
         raise ShapeError(f"embedding_bag: offsets must have the shape (bags,), or (bags + 1,) with the last one, got {offsets.shape}.")
-    if isinstance(offsets.array, backend.HostArray):  # a batched value has no one answer; a device must not wait
+    if isinstance(offsets.array, backend.NumpyArray):  # a batched value has no one answer; a device must not wait
         numbers = offsets.array.tolist()
         if numbers != sorted(numbers) or (numbers and (numbers[0] != 0 or numbers[-1] > n)) or (n and not numbers):
             raise ValueError(f"embedding_bag: offsets must begin with 0 and ascend to at most {n}, the number of indices, got {numbers}.")

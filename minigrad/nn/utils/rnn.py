@@ -149,7 +149,7 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """The packed sequences padded to one length (of the longest, or total_length), and the length of each."""
-    host = backend.host
+    host = backend.numpy
     batches = host.asarray(sequence.batch_sizes.tolist(), backend.int64)
     steps = len(batches) if total_length is None else total_length
     if steps < len(batches):
@@ -157,9 +157,9 @@ def pad_packed_sequence(
     count = int(batches[0])
     there = host.arange(count)[None, :] < host.pad(batches, (0, steps - len(batches)))[:, None]
     rows = host.where(there, host.cumsum(there).reshape(there.shape) - 1, 0)
-    mask = wrap(backend.beside(there, sequence.data.array)).reshape(steps, count, *[1] * (sequence.data.ndim - 1))
+    mask = wrap(backend.to_device_of(there, sequence.data.array)).reshape(steps, count, *[1] * (sequence.data.ndim - 1))
     filler = functions.tensor(padding_value, dtype=sequence.data.dtype, device=sequence.data.device)
-    out = functions.where(mask, sequence.data[wrap(backend.beside(rows, sequence.data.array))], filler)
+    out = functions.where(mask, sequence.data[wrap(backend.to_device_of(rows, sequence.data.array))], filler)
     lengths = wrap(there.sum(0).astype(backend.int64))
     if sequence.unsorted_indices is not None:
         out, lengths = out[:, sequence.unsorted_indices], lengths[sequence.unsorted_indices.cpu()]

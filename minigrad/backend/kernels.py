@@ -1,0 +1,101 @@
+"""Computations that NumPy and CuPy do differently, or that need help to be fast."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .dtypes import Array
+from .float_errors import ignore_float_errors
+from .payload import array_module
+
+
+def broadcast_rows(function: Callable[..., Array], x: Array, y: Array, params: dict[str, Any]) -> Array:
+    """`function(numpy, x, y, **params)`, element by element, of two NumPy arrays whose shapes
+    differ.
+
+    NumPy runs one inner loop for each row of a table that is combined with a row (a bias). Where
+    rows are short, the row is repeated to a longer one, which is combined with several rows of the
+    table in one loop: 10,000 x 10 and 10 take 23 µs instead of 57, 4,000 x 25 and 25 take 22
+    instead of 34.
+    """
+    table, row = (x, y) if x.ndim > y.ndim else (y, x)
+    if row.ndim == 1 and 2 <= row.size <= 64 and table.size >= 1500 * row.size and table.shape[-1] == row.size and table.flags.c_contiguous:
+        count = _rows_at_once(table.size // row.size)
+        if count > 1:
+            repeated = np.empty((count, row.size), row.dtype)
+            repeated[...] = row
+            lines, line = table.reshape(-1, count * row.size), repeated.reshape(-1)
+            return function(np, *((lines, line) if table is x else (line, lines)), **params).reshape(table.shape)
+    return function(np, x, y, **params)
+
+
+@functools.lru_cache(1024)
+def _rows_at_once(count: int) -> int:
+    """The largest divisor up to the square root: so many copies of a row, and so many loops, are
+    the least work.
+    """
+    return next(n for n in range(math.isqrt(count), 0, -1) if count % n == 0)
+
+
+def scatter_add(xp: Any, target: Array, index: Any, values: Array) -> None:
+    """`target[index] += values` where repeated indices accumulate."""
+    if xp is np:
+        np.add.at(target, index, values)
+    elif hasattr(xp, "add") and hasattr(xp.add, "at"):
+        xp.add.at(target, index, values)
+    else:
+        importlib.import_module("cupyx").scatter_add(target, index, values)
+
+
+def scatter_extreme_at(xp: Any, target: Array, index: Any, values: Array, largest: bool) -> None:
+    """`target[index] = max(target[index], values)` (or min) where repeated indices count each; NaN
+    wins.
+    """
+    (xp.maximum if largest else xp.minimum).at(target, index, values)
+
+
+def allclose(a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Element-wise closeness of two arrays, on their own device."""
+    return bool(array_module([a, b]).allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+def erf_function(xp: Any) -> Callable[[Array], Array]:
+    """The error function of the library: CuPy has it, NumPy does not (there the C library's,
+    element by element, in double precision).
+    """
+    return _special(xp, "erf")
+
+
+def erfc_function(xp: Any) -> Callable[[Array], Array]:
+    """The complementary error function, likewise."""
+    return _special(xp, "erfc")
+
+
+def lgamma_function(xp: Any) -> Callable[[Array], Array]:
+    """ln |Γ|, likewise; infinite at its poles, where Python's own raises."""
+    if xp is not np:
+        return _special(xp, "gammaln")
+
+    def lgamma(x: float) -> float:
+        if x <= 0 and (not math.isfinite(x) or x == math.floor(x)):
+            return math.inf
+        try:
+            return math.lgamma(x)
+        except OverflowError:
+            return math.inf
+
+    vectorised = np.frompyfunc(lgamma, 1, 1)
+    return lambda x: np.asarray(ignore_float_errors.run(vectorised, x), dtype=np.float64).astype(x.dtype)
+
+
+def _special(xp: Any, name: str) -> Callable[[Array], Array]:
+    if xp is not np:
+        return getattr(getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name)  # type: ignore[no-any-return]
+    vectorised = np.frompyfunc(getattr(math, name), 1, 1)
+    return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)
