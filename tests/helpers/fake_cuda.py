@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -165,7 +164,6 @@ class FakeCupy(FakeLibrary):
 
     __name__ = "cupy"
     ndarray = FakeArray
-    __spec__ = importlib.util.find_spec("cupy")
     ElementwiseKernel = ElementwiseKernel
     cuda = SimpleNamespace(
         Device=Device,

@@ -357,7 +357,7 @@ def test_equal_text_is_not_needed_twice(cuda: Any) -> None:
 def nvrtc() -> Any:
     """CuPy's binding of NVIDIA's run-time compiler. Skips, with what is missing, where it cannot be loaded."""
     place = importlib.util.find_spec("nvidia.cuda_nvrtc") if importlib.util.find_spec("nvidia") else None
-    if importlib.util.find_spec("cupy") is None or place is None:
+    if importlib.util.find_spec("cupy_backends") is None or place is None:
         pytest.skip("NVIDIA's compiler is not installed: pip install nvidia-cuda-nvrtc-cu12 cupy-cuda12x (it needs no driver)")
     (folder,) = place.submodule_search_locations
     libraries = sorted(Path(folder, "lib").glob("libnvrtc.so*"))
