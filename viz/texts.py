@@ -17,7 +17,8 @@ LANGUAGES = ("en", "zh")
 
 _SECTION = re.compile(r"^  (\w+): \{\n(.*?)^  \},\n", re.M | re.S)
 _COMMENT = re.compile(r"^ *//.*\n", re.M)
-_ENTRY = re.compile(r'(\w+): ("(?:[^"\\\n]|\\.)*")')
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_ENTRY = re.compile(rf"(\w+):\s+({_STRING}(?:\s\+\s+{_STRING})*)")
 
 
 @cache
@@ -25,7 +26,8 @@ def texts() -> dict[str, dict[str, str]]:
     """The table: ``{language: {name: text with {blanks}}}``."""
     table = (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8")
     return {
-        lang: {name: json.loads(text) for name, text in _ENTRY.findall(_COMMENT.sub("", part))} for lang, part in _SECTION.findall(table)
+        lang: {name: "".join(map(json.loads, re.findall(_STRING, text))) for name, text in _ENTRY.findall(_COMMENT.sub("", part))}
+        for lang, part in _SECTION.findall(table)
     }
 
 

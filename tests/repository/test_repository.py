@@ -241,3 +241,13 @@ def test_the_folder_of_tests_mirrors_the_packages():
     modules = {path.stem for top in ("minigrad", "viz", "lessons", "benchmarks") for path in (ROOT / top, *(ROOT / top).iterdir())}
     folders = {path.name for path in tests.iterdir() if (path / "__init__.py").exists()}
     assert folders - modules == {"browser", "helpers", "names", "repository"}
+
+
+def test_no_line_of_javascript_is_longer_than_100_columns():
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / "viz").rglob("*.js"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 100
+    ]
+    assert not found, "\n".join(found)

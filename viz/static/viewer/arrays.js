@@ -1,10 +1,13 @@
-// Arrays in a card: a line, a grid of all elements, or a summary with a heat map. The same rules as viz/layout/measure.py and viz/numbers.py.
+// Arrays in a card: a line, a grid of all elements, or a summary with a heat map. The same rules as
+// viz/layout/measure.py and viz/numbers.py.
 
 import { s } from "./dom.js";
 import { brief, short } from "./numbers.js";
 
-export const ROW = 18, LINE = 15, HEAT = 24;
-const LEVELS = "0123456789abcdefg";
+export const ROW = 18,
+  LINE = 15,
+  HEAT = 24;
+export const LEVELS = "0123456789abcdefg";
 const product = (shape) => (shape ?? []).reduce((a, b) => a * b, 1);
 
 export function kindOf(shape) {
@@ -22,17 +25,32 @@ export const shapeText = (shape) => `(${shape.join(", ")}${shape.length === 1 ? 
 
 // A small matrix as one line for each row, its columns aligned.
 function grid({ shape, sample }) {
-  const cells = sample.map(short), lines = [];
-  const wide = Array.from({ length: shape[1] }, (_, j) => Math.max(...cells.filter((_, i) => i % shape[1] === j).map((c) => c.length)));
+  const cells = sample.map(short),
+    lines = [];
+  const wide = Array.from({ length: shape[1] }, (_, j) =>
+    Math.max(...cells.filter((_, i) => i % shape[1] === j).map((c) => c.length)),
+  );
   for (let i = 0; i < cells.length; i += shape[1])
-    lines.push(cells.slice(i, i + shape[1]).map((cell, j) => cell.padStart(wide[j], "\u00a0")).join("\u00a0\u00a0"));
+    lines.push(
+      cells
+        .slice(i, i + shape[1])
+        .map((cell, j) => cell.padStart(wide[j], "\u00a0"))
+        .join("\u00a0\u00a0"),
+    );
   return lines;
 }
 
 export function linesOf(value, shape) {
-  const fits = kindOf(shape ?? []) === "grid" && typeof value === "object" && String(value?.shape) === String(shape);
+  const fits =
+    kindOf(shape ?? []) === "grid" &&
+    typeof value === "object" &&
+    String(value?.shape) === String(shape);
   if (fits) return grid(value);
-  return [kindOf(shape ?? []) === "heat" && value?.sample && "min" in value ? `${short(value.min)} … ${short(value.max)}` : brief(value)];
+  return [
+    kindOf(shape ?? []) === "heat" && value?.sample && "min" in value
+      ? `${short(value.min)} … ${short(value.max)}`
+      : brief(value),
+  ];
 }
 
 // The heat map of an array: as the Trace has it, or made of the elements where it holds them all.
@@ -40,24 +58,51 @@ export function heatOf(value) {
   if (typeof value !== "object" || !value?.sample) return null;
   if (value.heat) return value.heat;
   const { sample, shape } = value;
-  if (!sample.length || sample.length !== product(shape) || sample.some((v) => typeof v === "object")) return null;
-  const numbers = sample.map((v) => (typeof v === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[v] : Number(v)));
+  if (
+    !sample.length ||
+    sample.length !== product(shape) ||
+    sample.some((v) => typeof v === "object")
+  )
+    return null;
+  const numbers = sample.map((v) =>
+    typeof v === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[v] : Number(v),
+  );
   const scale = Math.max(0, ...numbers.filter(Number.isFinite).map(Math.abs));
-  const level = (v) => (Number.isNaN(v) ? "n" : LEVELS[8 + Math.floor(8 * (scale ? Math.max(-1, Math.min(1, v / scale)) : 0) + 0.5)]);
-  return { shape: shape.length > 1 ? [sample.length / shape.at(-1), shape.at(-1)] : [1, sample.length], scale, levels: numbers.map(level).join("") };
+  const level = (v) =>
+    Number.isNaN(v)
+      ? "n"
+      : LEVELS[8 + Math.floor(8 * (scale ? Math.max(-1, Math.min(1, v / scale)) : 0) + 0.5)];
+  return {
+    shape: shape.length > 1 ? [sample.length / shape.at(-1), shape.at(-1)] : [1, sample.length],
+    scale,
+    levels: numbers.map(level).join(""),
+  };
 }
 
-// Cells as one path for each level. Cells of negative numbers are smaller squares, so that the sign shows without colour.
+// Cells as one path for each level. Cells of negative numbers are smaller squares, so that the sign
+// shows without colour.
 export function heatMap(heat, x, y, width, height) {
-  const [rows, columns] = heat.shape, tall = Math.min(height / rows, 18), wide = Math.min(width / columns, 18, 4 * tall), paths = new Map();
+  const [rows, columns] = heat.shape,
+    tall = Math.min(height / rows, 18),
+    wide = Math.min(width / columns, 18, 4 * tall),
+    paths = new Map();
   const f = (v) => Math.round(v * 100) / 100;
   Array.from(heat.levels).forEach((level, i) => {
-    const number = LEVELS.indexOf(level), inset = number >= 0 && number < 8 ? 0.18 : 0.03;
-    const left = x + (i % columns) * wide + inset * wide, top = y + Math.floor(i / columns) * tall + inset * tall;
-    const w = wide * (1 - 2 * inset), t = tall * (1 - 2 * inset);
-    paths.set(number, (paths.get(number) ?? "") + `M${f(left)} ${f(top)}h${f(w)}v${f(t)}h${f(-w)}z`);
+    const number = LEVELS.indexOf(level),
+      inset = number >= 0 && number < 8 ? 0.18 : 0.03;
+    const left = x + (i % columns) * wide + inset * wide,
+      top = y + Math.floor(i / columns) * tall + inset * tall;
+    const w = wide * (1 - 2 * inset),
+      t = tall * (1 - 2 * inset);
+    paths.set(
+      number,
+      (paths.get(number) ?? "") + `M${f(left)} ${f(top)}h${f(w)}v${f(t)}h${f(-w)}z`,
+    );
   });
-  return s("g", { class: "mg-heat", "aria-hidden": "true" },
+  return s(
+    "g",
+    { class: "mg-heat", "aria-hidden": "true" },
     s("rect", { x, y, width: f(wide * columns), height: f(tall * rows), class: "mg-heat-ground" }),
-    [...paths].map(([number, d]) => s("path", { d, class: `mg-h${number < 0 ? "n" : number}` })));
+    [...paths].map(([number, d]) => s("path", { d, class: `mg-h${number < 0 ? "n" : number}` })),
+  );
 }

@@ -4,28 +4,60 @@ import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
 
-const HELP = [["← →", "keyStep"], ["⇧ ← →", "keyShift"], ["Home End", "keyEnds"], ["PgUp PgDn", "keyPhase"], ["Space", "keyPlay"],
-  ["+ − 0", "keyZoom"], ["← → ↑ ↓", "keyWalk"], ["Enter", "keyEnter"], ["?", "keyHelp"], ["Esc", "keyEsc"]];
+const HELP = [
+  ["← →", "keyStep"],
+  ["⇧ ← →", "keyShift"],
+  ["Home End", "keyEnds"],
+  ["PgUp PgDn", "keyPhase"],
+  ["Space", "keyPlay"],
+  ["+ − 0", "keyZoom"],
+  ["← → ↑ ↓", "keyWalk"],
+  ["Enter", "keyEnter"],
+  ["?", "keyHelp"],
+  ["Esc", "keyEsc"],
+];
 
-// actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null, explain(on), inLines(on) or null, views (the shelf),
-// shown (the columns on view), chosen ({explain, source, inLines, speed}: how these stand at first)
+// actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null,
+// explain(on), inLines(on) or null, views (the shelf), shown (the columns on view), chosen
+// ({explain, source, inLines, speed}: how these stand at first)
 export function drawControls(trace, t, id, firstOf, actions) {
-  const { columns, steps } = trace, n = steps.length;
+  const { columns, steps } = trace,
+    n = steps.length;
   const buttons = {
-    first: iconButton("first", t, () => actions.move(0)), back: iconButton("back", t, () => actions.by(-1)),
+    first: iconButton("first", t, () => actions.move(0)),
+    back: iconButton("back", t, () => actions.by(-1)),
     play: iconButton("play", t, actions.play),
-    next: iconButton("next", t, () => actions.by(1)), last: iconButton("last", t, () => actions.move(n)),
+    next: iconButton("next", t, () => actions.by(1)),
+    last: iconButton("last", t, () => actions.move(n)),
   };
-  const range = { type: "range", min: 0, max: n, value: 0, step: 1, class: "mg-slider", "aria-label": t("slider") };
+  const range = {
+    type: "range",
+    min: 0,
+    max: n,
+    value: 0,
+    step: 1,
+    class: "mg-slider",
+    "aria-label": t("slider"),
+  };
   const slider = h("input", { ...range, oninput: () => actions.move(Number(slider.value)) });
   const counter = h("span", { class: "mg-counter" });
   const rate = { class: "mg-speed", "aria-label": t("speed"), title: t("speed") };
-  const speed = h("select", { ...rate, onchange: () => actions.setSpeed(Number(speed.value)) },
-    [0.5, 1, 2, 4].map((v) => h("option", { value: v, selected: v === actions.chosen.speed }, `${v}×`)));
+  const speed = h(
+    "select",
+    { ...rate, onchange: () => actions.setSpeed(Number(speed.value)) },
+    [0.5, 1, 2, 4].map((v) =>
+      h("option", { value: v, selected: v === actions.chosen.speed }, `${v}×`),
+    ),
+  );
 
   const chip = (c) => {
     const attributes = { type: "button", class: `mg-chip mg-chip-${c.key}`, "data-col": c.key };
-    return h("button", { ...attributes, onclick: () => actions.move(firstOf.get(c.key)) }, columnMark(c.key), columnName(c, t));
+    return h(
+      "button",
+      { ...attributes, onclick: () => actions.move(firstOf.get(c.key)) },
+      columnMark(c.key),
+      columnName(c, t),
+    );
   };
   const chips = columns.filter((c) => firstOf.has(c.key)).map(chip);
 
@@ -33,47 +65,106 @@ export function drawControls(trace, t, id, firstOf, actions) {
     const input = h("input", { type: "checkbox", checked: on, onchange: () => act(input.checked) });
     return h("label", null, input, h("span", null, label));
   };
-  const { views } = actions, boxes = new Map(views.ready.map(({ name }) => [name, check(t(`view_${name}`), (on) => views.set(name, on), false)]));
-  views.onChange((name, on) => { boxes.get(name).querySelector("input").checked = on; });
-  const menu = h("details", { class: "mg-menu" },
+  const { views } = actions,
+    boxes = new Map(
+      views.ready.map(({ name }) => [
+        name,
+        check(t(`view_${name}`), (on) => views.set(name, on), false),
+      ]),
+    );
+  views.onChange((name, on) => {
+    boxes.get(name).querySelector("input").checked = on;
+  });
+  const menu = h(
+    "details",
+    { class: "mg-menu" },
     h("summary", { class: "mg-btn", "aria-label": t("view"), title: t("view") }, icon("view")),
-    h("div", { class: "mg-popup" },
-      columns.map((c) => check(columnName(c, t), (on) => actions.showColumn(c.key, on), actions.shown.has(c.key))),
-      check(t("explain"), actions.explain, actions.chosen.explain), actions.inLines && check(t("inLines"), actions.inLines, actions.chosen.inLines),
+    h(
+      "div",
+      { class: "mg-popup" },
+      columns.map((c) =>
+        check(columnName(c, t), (on) => actions.showColumn(c.key, on), actions.shown.has(c.key)),
+      ),
+      check(t("explain"), actions.explain, actions.chosen.explain),
+      actions.inLines && check(t("inLines"), actions.inLines, actions.chosen.inLines),
       actions.showSource && check(t("source"), actions.showSource, actions.chosen.source),
-      boxes.size > 0 && h("p", { class: "mg-poptitle" }, t("views")), [...boxes.values()]));
+      boxes.size > 0 && h("p", { class: "mg-poptitle" }, t("views")),
+      [...boxes.values()],
+    ),
+  );
 
-  const keys = HELP.map(([names, what]) => [h("dt", null, names.split(" ").map((name) => h("kbd", null, name))), h("dd", null, t(what))]);
-  const help = h("div", { class: "mg-help", id, hidden: true }, h("p", null, t("keys")), h("dl", null, keys));
+  const keys = HELP.map(([names, what]) => [
+    h(
+      "dt",
+      null,
+      names.split(" ").map((name) => h("kbd", null, name)),
+    ),
+    h("dd", null, t(what)),
+  ]);
+  const help = h(
+    "div",
+    { class: "mg-help", id, hidden: true },
+    h("p", null, t("keys")),
+    h("dl", null, keys),
+  );
   const opener = { type: "button", class: "mg-btn", "aria-label": t("help"), title: t("help") };
-  const helpButton = h("button", { ...opener, "aria-expanded": "false", "aria-controls": id, onclick: () => toggleHelp() }, "?");
+  const helpButton = h(
+    "button",
+    { ...opener, "aria-expanded": "false", "aria-controls": id, onclick: () => toggleHelp() },
+    "?",
+  );
   function toggleHelp(on = help.hidden) {
     help.hidden = !on;
     helpButton.setAttribute("aria-expanded", String(on));
   }
 
-  // A lane for each column under the slider: which pass is at work when, told by position as well as by colour.
+  // A lane for each column under the slider: which pass is at work when, told by position as well
+  // as by colour.
   const lanes = columns.map((c, lane) => {
-    const d = steps.map((step, i) => (columnOf(step) === c.key ? `M${i} ${lane * 5}h1v3.4h-1z` : "")).join("");
+    const d = steps
+      .map((step, i) => (columnOf(step) === c.key ? `M${i} ${lane * 5}h1v3.4h-1z` : ""))
+      .join("");
     return s("path", { d, class: `mg-c-${c.key}` });
   });
-  const area = { viewBox: `0 0 ${Math.max(1, n)} ${Math.max(15, columns.length * 5)}`, preserveAspectRatio: "none" };
+  const area = {
+    viewBox: `0 0 ${Math.max(1, n)} ${Math.max(15, columns.length * 5)}`,
+    preserveAspectRatio: "none",
+  };
   const score = s("svg", { class: "mg-score", ...area, "aria-hidden": "true" }, lanes);
 
   return {
-    slider, help, menu, helpButton, toggleHelp,
+    slider,
+    help,
+    menu,
+    helpButton,
+    toggleHelp,
     chips: h("div", { class: "mg-chips", role: "group", "aria-label": t("phases") }, chips),
-    bar: h("div", { class: "mg-bar", role: "group", "aria-label": t("playback") },
-      h("div", { class: "mg-transport" }, Object.values(buttons)), h("div", { class: "mg-timeline" }, slider, score),
-      counter, speed, menu, helpButton),
+    bar: h(
+      "div",
+      { class: "mg-bar", role: "group", "aria-label": t("playback") },
+      h("div", { class: "mg-transport" }, Object.values(buttons)),
+      h("div", { class: "mg-timeline" }, slider, score),
+      counter,
+      speed,
+      menu,
+      helpButton,
+    ),
     update(k, now, sentence) {
-      for (const [name, end] of [["first", 0], ["back", 0], ["next", n], ["last", n]]) {
+      for (const [name, end] of [
+        ["first", 0],
+        ["back", 0],
+        ["next", n],
+        ["last", n],
+      ]) {
         if (k === end) buttons[name].setAttribute("aria-disabled", "true");
         else buttons[name].removeAttribute("aria-disabled");
       }
       slider.value = k;
       slider.style.setProperty("--mg-at", n ? k / n : 0);
-      slider.setAttribute("aria-valuetext", k ? t("say", { k, n, phase: t(steps[k - 1].phase), say: sentence }) : sentence);
+      slider.setAttribute(
+        "aria-valuetext",
+        k ? t("say", { k, n, phase: t(steps[k - 1].phase), say: sentence }) : sentence,
+      );
       counter.textContent = t("counter", { k, n });
       for (const one of chips) {
         if (one.dataset.col === now) one.setAttribute("aria-current", "step");

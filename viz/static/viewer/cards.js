@@ -1,15 +1,30 @@
-// Cards and wires: what one node, one group and one edge look like. The same constants as viz/layout/measure.py.
+// Cards and wires: what one node, one group and one edge look like. The same constants as
+// viz/layout/measure.py.
 
-import { HEAT, LINE, ROW, heatMap, heatOf, kindOf, linesOf, rowHeight, shapeText } from "./arrays.js";
+import {
+  HEAT,
+  LINE,
+  ROW,
+  heatMap,
+  heatOf,
+  kindOf,
+  linesOf,
+  rowHeight,
+  shapeText,
+} from "./arrays.js";
 import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
-const HEAD = 30, CAPTION = 14, SIDE = 12, HEAD_TIP = 8;
+const HEAD = 30,
+  CAPTION = 14,
+  SIDE = 12,
+  HEAD_TIP = 8;
 
 const CORNER_RADIUS = 7;
 
-// A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson 1980), so it never swings into a card. Where the
-// points do not run on to the right, as between the lines of a long graph, it goes straight, round the corners.
+// A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson
+// 1980), so it never swings into a card. Where the points do not run on to the right, as between
+// the lines of a long graph, it goes straight, round the corners.
 export function curve(points) {
   const runs = [[points[0]]];
   for (const point of points.slice(1)) {
@@ -18,7 +33,9 @@ export function curve(points) {
   }
   let d = `M${points[0]}`;
   runs.forEach((run, i) => {
-    const before = runs[i - 1]?.at(-1), after = runs[i + 1]?.[0], ends = [...run];
+    const before = runs[i - 1]?.at(-1),
+      after = runs[i + 1]?.[0],
+      ends = [...run];
     if (before) {
       ends[0] = beside(run[0], run[1] ?? after);
       d += `L${beside(run[0], before)}Q${run[0]} ${ends[0]}`;
@@ -33,49 +50,78 @@ export function curve(points) {
 const rounded = (v) => Math.round(v * 10) / 10;
 // The point just before a corner, on the way from it to another point.
 function beside([x, y], [u, v]) {
-  const length = Math.hypot(u - x, v - y), share = length ? Math.min(CORNER_RADIUS, length / 2) / length : 0;
+  const length = Math.hypot(u - x, v - y),
+    share = length ? Math.min(CORNER_RADIUS, length / 2) / length : 0;
   return [rounded(x + (u - x) * share), rounded(y + (v - y) * share)];
 }
 
 // The pieces of a smooth curve: for each its end, and its two control points on the way there.
 function cubics(points) {
-  const n = points.length, slope = points.slice(1).map((p, i) => (p[1] - points[i][1]) / (p[0] - points[i][0] || 1));
+  const n = points.length,
+    slope = points.slice(1).map((p, i) => (p[1] - points[i][1]) / (p[0] - points[i][0] || 1));
   const tangent = points.map((_, i) => {
     if (i === 0 || i === n - 1 || slope[i - 1] * slope[i] <= 0) return 0;
     return (2 * slope[i - 1] * slope[i]) / (slope[i - 1] + slope[i]);
   });
   return points.slice(1).map(([x1, y1], i) => {
-    const [x0, y0] = points[i], reach = (x1 - x0) * (tangent[i] || tangent[i + 1] ? 1 / 3 : 0.45);
-    return [[rounded(x0 + reach), rounded(y0 + tangent[i] * reach)], [rounded(x1 - reach), rounded(y1 - tangent[i + 1] * reach)], [x1, y1]];
+    const [x0, y0] = points[i],
+      reach = (x1 - x0) * (tangent[i] || tangent[i + 1] ? 1 / 3 : 0.45);
+    return [
+      [rounded(x0 + reach), rounded(y0 + tangent[i] * reach)],
+      [rounded(x1 - reach), rounded(y1 - tangent[i + 1] * reach)],
+      [x1, y1],
+    ];
   });
 }
-const smooth = (points) => cubics(points).map((piece) => `C${piece.flat().join(" ")}`).join("");
+const smooth = (points) =>
+  cubics(points)
+    .map((piece) => `C${piece.flat().join(" ")}`)
+    .join("");
 
 // Points along a wire as it is drawn, close enough together to tell what covers it.
 const DENSE = 5;
 export function waypoints(points) {
-  const out = [points[0]], turns = turnOf(points) >= 0, pieces = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
+  const out = [points[0]],
+    turns = turnOf(points) >= 0,
+    pieces = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
   pieces.forEach(([c, d, end], i) => {
-    const [a, b] = points[i], steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / DENSE));
+    const [a, b] = points[i],
+      steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / DENSE));
     for (let k = 1; k <= steps; k++) {
-      const u = k / steps, v = 1 - u, mix = (p, q, r, t) => v * v * v * p + 3 * v * v * u * q + 3 * v * u * u * r + u * u * u * t;
-      out.push(turns ? [a + (end[0] - a) * u, b + (end[1] - b) * u] : [mix(a, c[0], d[0], end[0]), mix(b, c[1], d[1], end[1])]);
+      const u = k / steps,
+        v = 1 - u,
+        mix = (p, q, r, t) => v * v * v * p + 3 * v * v * u * q + 3 * v * u * u * r + u * u * u * t;
+      out.push(
+        turns
+          ? [a + (end[0] - a) * u, b + (end[1] - b) * u]
+          : [mix(a, c[0], d[0], end[0]), mix(b, c[1], d[1], end[1])],
+      );
     }
   });
   return out;
 }
 
-// Where a wire turns back between two lines: the number of the point at the right end of its way back; -1 for a wire within a line. The next
-// point is the place of its label.
-export const turnOf = (points) => points.findIndex(([x], i) => i + 1 < points.length && points[i + 1][0] < x);
+// Where a wire turns back between two lines: the number of the point at the right end of its way
+// back; -1 for a wire within a line. The next point is the place of its label.
+export const turnOf = (points) =>
+  points.findIndex(([x], i) => i + 1 < points.length && points[i + 1][0] < x);
 
-// The generation of a node or edge: 0 the function itself, 1 its derivative's graph, 2 and 3 further derivatives.
-const STAGES = { backward: 1, "first backward": 1, jvp: 2, "second backward": 2, "third backward": 3 };
+// The generation of a node or edge: 0 the function itself, 1 its derivative's graph, 2 and 3
+// further derivatives.
+const STAGES = {
+  backward: 1,
+  "first backward": 1,
+  jvp: 2,
+  "second backward": 2,
+  "third backward": 3,
+};
 export const stageOf = (item) => STAGES[item.stage] ?? 0;
 
 export function drawWire(points, stage = 0) {
-  const [x0, y0] = points[0], [x1, y1] = points.at(-1);
-  const line = s("path", { class: "mg-wire" }), tip = s("path", { class: "mg-tip" });
+  const [x0, y0] = points[0],
+    [x1, y1] = points.at(-1);
+  const line = s("path", { class: "mg-wire" }),
+    tip = s("path", { class: "mg-tip" });
   const ways = {
     forward: [curve([...points.slice(0, -1), [x1 - HEAD_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
     backward: [curve([[x0 + HEAD_TIP, y0], ...points.slice(1)]), `M${x0} ${y0}l10 -4.5v9z`],
@@ -85,7 +131,12 @@ export function drawWire(points, stage = 0) {
     tip.setAttribute("d", ways[way][1]);
   }
   point("forward");
-  return { group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip), points, cut: [x0 + 6, y0], point }; // cut: where the mark of a cut stands
+  return {
+    group: s("g", { class: `mg-edge mg-stage-${stage}` }, line, tip),
+    points,
+    cut: [x0 + 6, y0],
+    point,
+  }; // cut: where the mark of a cut stands
 }
 
 // What a wire says of the array that it carries; where one value serves many places, both shapes.
@@ -95,24 +146,50 @@ export function edgeNote(edge, from, to) {
 }
 
 const CORNER = { input: 15, output: 15, param: 15, const: 2 };
-const frame = ({ x, y, w, h }, corner) => (grow, name, pushed = 0) => s("rect", {
-  x: x - w / 2 - grow + pushed, y: y - h / 2 - grow + pushed, width: w + 2 * grow, height: h + 2 * grow, rx: corner + grow, class: name,
-});
+const frame =
+  ({ x, y, w, h }, corner) =>
+  (grow, name, pushed = 0) =>
+    s("rect", {
+      x: x - w / 2 - grow + pushed,
+      y: y - h / 2 - grow + pushed,
+      width: w + 2 * grow,
+      height: h + 2 * grow,
+      rx: corner + grow,
+      class: name,
+    });
 
 // Rows for the columns, each with its mark and its value; heights by the shape.
 function drawRows(columns, box, top, shape) {
-  const rows = new Map(), left = box.x - box.w / 2 + SIDE, right = box.x + box.w / 2 - SIDE, kind = kindOf(shape);
+  const rows = new Map(),
+    left = box.x - box.w / 2 + SIDE,
+    right = box.x + box.w / 2 - SIDE,
+    kind = kindOf(shape);
   for (const { key: column } of columns) {
-    const mark = columnGlyph(column), value = s("text", { x: right, class: `mg-value mg-c-${column}` }), map = s("g");
-    const row = { mark, value, map, row: s("g", { class: "mg-row" }, mark, value, map), at: 0, text: "" };
+    const mark = columnGlyph(column),
+      value = s("text", { x: right, class: `mg-value mg-c-${column}` }),
+      map = s("g");
+    const row = {
+      mark,
+      value,
+      map,
+      row: s("g", { class: "mg-row" }, mark, value, map),
+      at: 0,
+      text: "",
+    };
     row.show = (given) => {
-      const lines = linesOf(given, shape), text = lines.join("\n");
+      const lines = linesOf(given, shape),
+        text = lines.join("\n");
       if (text === row.text) return;
       row.text = text;
       if (lines.length === 1) setText(value, lines[0]);
-      else value.replaceChildren(...lines.map((line, i) => s("tspan", { x: right, dy: i ? LINE : null }, line)));
+      else
+        value.replaceChildren(
+          ...lines.map((line, i) => s("tspan", { x: right, dy: i ? LINE : null }, line)),
+        );
       const heat = kind === "heat" ? heatOf(given) : null;
-      map.replaceChildren(...(heat ? [heatMap(heat, left, row.at + 6, box.w - 2 * SIDE, HEAT - 5)] : []));
+      map.replaceChildren(
+        ...(heat ? [heatMap(heat, left, row.at + 6, box.w - 2 * SIDE, HEAT - 5)] : []),
+      );
     };
     rows.set(column, row);
   }
@@ -134,35 +211,87 @@ export function arrangeRows(card, shown) {
 }
 
 export function drawCard(node, box, columns, keeping = true) {
-  const { x, y, w, h: tall } = box, left = x - w / 2, top = y - tall / 2, small = captionOf(node), body = top + HEAD + (small ? CAPTION : 0);
-  const rim = frame(box, CORNER[node.kind] ?? 7), kind = /^\w+$/.test(node.kind) ? node.kind : "op", stage = stageOf(node);
+  const { x, y, w, h: tall } = box,
+    left = x - w / 2,
+    top = y - tall / 2,
+    small = captionOf(node),
+    body = top + HEAD + (small ? CAPTION : 0);
+  const rim = frame(box, CORNER[node.kind] ?? 7),
+    kind = /^\w+$/.test(node.kind) ? node.kind : "op",
+    stage = stageOf(node);
   const heading = s("text", { x, y: top + 20, class: "mg-heading" }, svgRuns(headingRuns(node)));
   const { rows, ...place } = drawRows(columns, box, body, node.shape ?? []);
-  const stripes = Array.from({ length: stage }, (_, i) => s("path", { d: `M${left + 4 + 4 * i} ${top + 6}v${tall - 12}`, class: "mg-stripe" }));
-  const kept = keeping && node.saved?.length ? s("rect", { x: left + w - 14, y: top - 4, width: 8, height: 8, class: "mg-kept" }) : null;
-  const group = s("g", { class: `mg-node mg-kind-${kind} mg-stage-${stage}${node.dangling ? " mg-dangling" : ""}`, "data-node": node.id, tabindex: "-1", role: "button" },
-    rim(4, "mg-halo"), rim(0, "mg-card"), node.dangling && rim(0, "mg-hatch"), stripes, heading,
+  const stripes = Array.from({ length: stage }, (_, i) =>
+    s("path", { d: `M${left + 4 + 4 * i} ${top + 6}v${tall - 12}`, class: "mg-stripe" }),
+  );
+  const kept =
+    keeping && node.saved?.length
+      ? s("rect", { x: left + w - 14, y: top - 4, width: 8, height: 8, class: "mg-kept" })
+      : null;
+  const group = s(
+    "g",
+    {
+      class: `mg-node mg-kind-${kind} mg-stage-${stage}${node.dangling ? " mg-dangling" : ""}`,
+      "data-node": node.id,
+      tabindex: "-1",
+      role: "button",
+    },
+    rim(4, "mg-halo"),
+    rim(0, "mg-card"),
+    node.dangling && rim(0, "mg-hatch"),
+    stripes,
+    heading,
     small && s("text", { x, y: top + HEAD + 7, class: "mg-caption" }, small),
     columns.length && s("path", { d: `M${left + 1} ${body - 1}h${w - 2}`, class: "mg-rule" }),
-    [...rows.values()].map((r) => r.row), kept);
+    [...rows.values()].map((r) => r.row),
+    kept,
+  );
   return { group, heading, rows, room: w - 12, ...place };
 }
 
 // A group as one box: a pile of cards.
 export function drawGroup(group, box, columns, words) {
-  const top = box.y - box.h / 2, rim = frame(box, 7), shape = [];
-  const heading = s("text", { x: box.x, y: top + 20, class: "mg-heading mg-group-name" }, `▸ ${group.label}`);
+  const top = box.y - box.h / 2,
+    rim = frame(box, 7),
+    shape = [];
+  const heading = s(
+    "text",
+    { x: box.x, y: top + 20, class: "mg-heading mg-group-name" },
+    `▸ ${group.label}`,
+  );
   const { rows, ...place } = drawRows(columns, box, top + HEAD + CAPTION, shape);
-  const element = s("g", { class: "mg-node mg-group", "data-node": group.id, tabindex: "-1", role: "button", "aria-expanded": "false" },
-    rim(0, "mg-card mg-pile", 6), rim(0, "mg-card mg-pile", 3), rim(4, "mg-halo"), rim(0, "mg-card"), heading,
+  const element = s(
+    "g",
+    {
+      class: "mg-node mg-group",
+      "data-node": group.id,
+      tabindex: "-1",
+      role: "button",
+      "aria-expanded": "false",
+    },
+    rim(0, "mg-card mg-pile", 6),
+    rim(0, "mg-card mg-pile", 3),
+    rim(4, "mg-halo"),
+    rim(0, "mg-card"),
+    heading,
     s("text", { x: box.x, y: top + HEAD + 7, class: "mg-caption" }, words),
-    columns.length && s("path", { d: `M${box.x - box.w / 2 + 1} ${top + HEAD + CAPTION - 1}h${box.w - 2}`, class: "mg-rule" }),
-    [...rows.values()].map((r) => r.row));
+    columns.length &&
+      s("path", {
+        d: `M${box.x - box.w / 2 + 1} ${top + HEAD + CAPTION - 1}h${box.w - 2}`,
+        class: "mg-rule",
+      }),
+    [...rows.values()].map((r) => r.row),
+  );
   return { group: element, heading, rows, room: box.w - 12, ...place };
 }
 
 export const groupSize = (group, columns, words) => [
-  Math.max(140, Array.from(`▸ ${group.label}`).length * 9 + 2 * SIDE, Array.from(words).length * 6 + 2 * SIDE, 22 + 23 * 8 + 2 * SIDE),
+  Math.max(
+    140,
+    Array.from(`▸ ${group.label}`).length * 9 + 2 * SIDE,
+    Array.from(words).length * 6 + 2 * SIDE,
+    22 + 23 * 8 + 2 * SIDE,
+  ),
   HEAD + CAPTION + columns.length * ROW + 8,
 ];
 

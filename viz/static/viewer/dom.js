@@ -17,15 +17,31 @@ export const s = (tag, attributes, ...children) => build("svg", tag, attributes,
 export const m = (tag, attributes, ...children) => build("math", tag, attributes, children);
 
 const ICONS = {
-  first: "M6 5v14M19 5l-9 7 9 7z", back: "M15.5 5l-8.5 7 8.5 7", play: "M8 5l11 7-11 7z", pause: "M8.5 5v14M15.5 5v14",
-  next: "M8.5 5l8.5 7-8.5 7", last: "M18 5v14M5 5l9 7-9 7z", view: "M4 7h10M18 7h2M4 17h2M10 17h10M16 4.5v5M8 14.5v5",
-  zoomIn: "M12 6v12M6 12h12", zoomOut: "M6 12h12", shut: "M6 6l12 12M18 6L6 18", fit: "M4 9V5h5M20 9V5h-5M4 15v4h5M20 15v4h-5",
+  first: "M6 5v14M19 5l-9 7 9 7z",
+  back: "M15.5 5l-8.5 7 8.5 7",
+  play: "M8 5l11 7-11 7z",
+  pause: "M8.5 5v14M15.5 5v14",
+  next: "M8.5 5l8.5 7-8.5 7",
+  last: "M18 5v14M5 5l9 7-9 7z",
+  view: "M4 7h10M18 7h2M4 17h2M10 17h10M16 4.5v5M8 14.5v5",
+  zoomIn: "M12 6v12M6 12h12",
+  zoomOut: "M6 12h12",
+  shut: "M6 6l12 12M18 6L6 18",
+  fit: "M4 9V5h5M20 9V5h-5M4 15v4h5M20 15v4h-5",
 };
 export const icon = (name) =>
-  s("svg", { viewBox: "0 0 24 24", class: `mg-icon mg-icon-${name}`, "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
+  s(
+    "svg",
+    { viewBox: "0 0 24 24", class: `mg-icon mg-icon-${name}`, "aria-hidden": "true" },
+    s("path", { d: ICONS[name] }),
+  );
 
 export const iconButton = (id, t, onclick) =>
-  h("button", { type: "button", class: `mg-btn mg-btn-${id}`, "aria-label": t(id), title: t(id), onclick }, icon(id));
+  h(
+    "button",
+    { type: "button", class: `mg-btn mg-btn-${id}`, "aria-label": t(id), title: t(id), onclick },
+    icon(id),
+  );
 
 export function setText(element, text) {
   if (element.textContent === text) return false;
@@ -35,7 +51,8 @@ export function setText(element, text) {
 
 export function listenWheel(element, handler) {
   element.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // plain turning scrolls; with Ctrl, and by pinching a touchpad, it zooms
+    // plain turning scrolls; with Ctrl, and by pinching a touchpad, it zooms
+    if (!event.ctrlKey) return;
     event.preventDefault();
     handler(event.deltaY);
   });
@@ -48,8 +65,14 @@ export function listenPinch(element, handler) {
     const [a, b] = [...fingers.values()];
     return Math.hypot(a.x - b.x, a.y - b.y);
   };
-  element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && fingers.set(event.pointerId, { x: event.clientX, y: event.clientY }));
-  for (const end of ["pointerup", "pointercancel"]) element.addEventListener(end, (event) => fingers.delete(event.pointerId));
+  element.addEventListener(
+    "pointerdown",
+    (event) =>
+      event.pointerType === "touch" &&
+      fingers.set(event.pointerId, { x: event.clientX, y: event.clientY }),
+  );
+  for (const end of ["pointerup", "pointercancel"])
+    element.addEventListener(end, (event) => fingers.delete(event.pointerId));
   element.addEventListener("pointermove", (event) => {
     if (!fingers.has(event.pointerId)) return;
     const before = fingers.size === 2 ? apart() : 0;
@@ -60,4 +83,5 @@ export function listenPinch(element, handler) {
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 export const motion = (smooth) => (smooth && !still() ? "smooth" : "instant");
-export const nodeAt = (target) => target?.closest?.("[data-node]")?.getAttribute("data-node") ?? null;
+export const nodeAt = (target) =>
+  target?.closest?.("[data-node]")?.getAttribute("data-node") ?? null;

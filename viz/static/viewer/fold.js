@@ -3,7 +3,8 @@
 export const SCHEMA = "minigrad.trace/1";
 export const key = (node, column) => node + "\u0000" + column;
 
-// What is known after some steps: cells (key -> value), nodes born and let go, entries of a Jacobian ("mode row,column" -> value).
+// What is known after some steps: cells (key -> value), nodes born and let go, entries of a
+// Jacobian ("mode row,column" -> value).
 class State extends Map {
   constructor(other, growing = []) {
     super(other ?? []);
@@ -13,18 +14,25 @@ class State extends Map {
   }
 
   take(step, passes) {
-    for (const column of step.clear ?? []) for (const name of [...this.keys()]) if (name.endsWith("\u0000" + column)) this.delete(name);
+    for (const column of step.clear ?? [])
+      for (const name of [...this.keys()]) if (name.endsWith("\u0000" + column)) this.delete(name);
     for (const [node, column, value] of step.writes ?? []) this.set(key(node, column), value);
     for (const node of step.add ?? []) this.unborn.delete(node);
     for (const node of step.keep ?? []) this.freed.delete(node);
     for (const node of step.free ?? []) this.freed.add(node);
-    for (const [row, column, value] of step.entries ?? []) this.entries.set(`${passes[step.pass]?.mode} ${row},${column}`, value);
+    for (const [row, column, value] of step.entries ?? [])
+      this.entries.set(`${passes[step.pass]?.mode} ${row},${column}`, value);
   }
 }
 
 export function folder(trace) {
-  const { steps, passes = [] } = trace, every = Math.max(64, Math.ceil(4 * Math.sqrt(steps.length)));
-  const running = new State(null, steps.flatMap((step) => step.add ?? [])), frames = [new State(running)];
+  const { steps, passes = [] } = trace,
+    every = Math.max(64, Math.ceil(4 * Math.sqrt(steps.length)));
+  const running = new State(
+      null,
+      steps.flatMap((step) => step.add ?? []),
+    ),
+    frames = [new State(running)];
   steps.forEach((step, i) => {
     running.take(step, passes);
     if ((i + 1) % every === 0) frames.push(new State(running));
@@ -37,29 +45,50 @@ export function folder(trace) {
 }
 
 // Whether values are kept for a pass backward: one runs in this Trace, or lets something go.
-export const keeps = ({ nodes, columns, steps }) => nodes.some((node) => node.saved?.length) && (columns.some((c) => c.key === "g") || steps.some((step) => step.free?.length));
+export const keeps = ({ nodes, columns, steps }) =>
+  nodes.some((node) => node.saved?.length) &&
+  (columns.some((c) => c.key === "g") || steps.some((step) => step.free?.length));
 
-const PHASE_COLUMN = { primal: "v", tangent: "d", adjoint: "g", accumulate: "g", free: "g", update: "v" };
+const PHASE_COLUMN = {
+  primal: "v",
+  tangent: "d",
+  adjoint: "g",
+  accumulate: "g",
+  free: "g",
+  update: "v",
+};
 export const columnOf = (step) => step.writes?.[0]?.[1] ?? PHASE_COLUMN[step.phase] ?? "v";
 
 // What is wrong with a document, as a sentence; null when it can be shown.
 export function problem(trace) {
-  const kind = trace === null ? "null" : Array.isArray(trace) ? "list" : typeof trace, name = JSON.stringify;
-  if (kind !== "object") return `A trace is a JSON object of the schema ${SCHEMA}, but this is: ${kind}.`;
-  if (trace.schema !== SCHEMA) return `This viewer reads ${SCHEMA}, but the document says schema = ${name(trace.schema)}.`;
-  for (const part of ["nodes", "edges", "columns", "steps"]) if (!Array.isArray(trace[part])) return `The trace has no list “${part}”.`;
-  const ids = new Set(trace.nodes.map((node) => node?.id)), edges = new Set(), columns = new Set(trace.columns.map((c) => c?.key));
-  for (const [i, node] of trace.nodes.entries()) if (typeof node?.id !== "string") return `Node ${i + 1} has no id.`;
+  const kind = trace === null ? "null" : Array.isArray(trace) ? "list" : typeof trace,
+    name = JSON.stringify;
+  if (kind !== "object")
+    return `A trace is a JSON object of the schema ${SCHEMA}, but this is: ${kind}.`;
+  if (trace.schema !== SCHEMA)
+    return `This viewer reads ${SCHEMA}, but the document says schema = ${name(trace.schema)}.`;
+  for (const part of ["nodes", "edges", "columns", "steps"])
+    if (!Array.isArray(trace[part])) return `The trace has no list “${part}”.`;
+  const ids = new Set(trace.nodes.map((node) => node?.id)),
+    edges = new Set(),
+    columns = new Set(trace.columns.map((c) => c?.key));
+  for (const [i, node] of trace.nodes.entries())
+    if (typeof node?.id !== "string") return `Node ${i + 1} has no id.`;
   for (const e of trace.edges) {
-    if (!ids.has(e?.src) || !ids.has(e?.dst)) return `Edge ${name(e?.id)} joins nodes that do not exist in this trace.`;
+    if (!ids.has(e?.src) || !ids.has(e?.dst))
+      return `Edge ${name(e?.id)} joins nodes that do not exist in this trace.`;
     edges.add(e.id);
   }
   for (const [i, step] of trace.steps.entries()) {
     const here = `Step ${i + 1}`;
-    if (!ids.has(step?.node)) return `${here} is about the node ${name(step?.node)}, which does not exist in this trace.`;
-    for (const e of step.edges ?? []) if (!edges.has(e)) return `${here} names the edge ${name(e)}, which does not exist in this trace.`;
+    if (!ids.has(step?.node))
+      return `${here} is about the node ${name(step?.node)}, which does not exist in this trace.`;
+    for (const e of step.edges ?? [])
+      if (!edges.has(e))
+        return `${here} names the edge ${name(e)}, which does not exist in this trace.`;
     for (const cell of [...(step.reads ?? []), ...(step.writes ?? [])])
-      if (!ids.has(cell?.[0]) || !columns.has(cell?.[1])) return `${here} reads or writes ${name(cell)}, no cell of this trace.`;
+      if (!ids.has(cell?.[0]) || !columns.has(cell?.[1]))
+        return `${here} reads or writes ${name(cell)}, no cell of this trace.`;
   }
   return null;
 }

@@ -5,28 +5,43 @@ import { columnOf, key } from "./fold.js";
 import { shapeText } from "./arrays.js";
 import { short } from "./numbers.js";
 
-const ACCENT = { dot: "˙", bar: "¯" }, COMBINING = { dot: "\u0307", bar: "\u0304" };
-const spans = (label) => label.accent === "bar" && Array.from(String(label.base ?? "")).length > 1; // a bar over one letter of phi would read p̄·h·i
+const ACCENT = { dot: "˙", bar: "¯" },
+  COMBINING = { dot: "\u0307", bar: "\u0304" };
+// a bar over one letter of phi would read p̄·h·i
+const spans = (label) => label.accent === "bar" && Array.from(String(label.base ?? "")).length > 1;
 const ACCENT_COLUMN = { dot: "d", bar: "g" };
-const RELATION = new Set(["=", "+=", "→", "≈", "←"]), SPACED = new Set([..."+−·/×@=→←≈<>≤≥≠", "+="]);
+const RELATION = new Set(["=", "+=", "→", "≈", "←"]),
+  SPACED = new Set([..."+−·/×@=→←≈<>≤≥≠", "+="]);
 
 function symbol(token, colour = true) {
-  const column = ACCENT_COLUMN[token.accent]; // plain symbols in ink: colour means a tangent or an adjoint
+  // plain symbols in ink: colour means a tangent or an adjoint
+  const column = ACCENT_COLUMN[token.accent];
   const base = m("mi", { class: spans(token) ? "mg-overline" : null }, String(token.base ?? ""));
-  const body = ACCENT[token.accent] && !spans(token) ? m("mover", { accent: "true" }, base, m("mo", { stretchy: "false" }, ACCENT[token.accent])) : base;
+  const body =
+    ACCENT[token.accent] && !spans(token)
+      ? m("mover", { accent: "true" }, base, m("mo", { stretchy: "false" }, ACCENT[token.accent]))
+      : base;
   const small = (text) => m(/^[\d,]+$/.test(text) ? "mn" : "mi", null, String(text));
   const attributes = { class: colour && column ? `mg-c-${column}` : null, "data-node": token.node };
-  if (token.sub && token.sup) return m("msubsup", attributes, body, small(token.sub), small(token.sup));
+  if (token.sub && token.sup)
+    return m("msubsup", attributes, body, small(token.sub), small(token.sup));
   if (token.sub) return m("msub", attributes, body, small(token.sub));
   if (token.sup) return m("msup", attributes, body, small(token.sup));
   return m("mrow", attributes, body);
 }
 
 function number(value, column) {
-  const text = short(value), [mantissa, power] = typeof value === "number" ? text.split("e") : [text];
+  const text = short(value),
+    [mantissa, power] = typeof value === "number" ? text.split("e") : [text];
   const attributes = { class: column ? `mg-c-${column}` : null };
   if (power === undefined) return m("mn", attributes, text);
-  return m("mrow", attributes, m("mn", null, mantissa), m("mo", null, "×"), m("msup", null, m("mn", null, "10"), m("mn", null, power)));
+  return m(
+    "mrow",
+    attributes,
+    m("mn", null, mantissa),
+    m("mo", null, "×"),
+    m("msup", null, m("mn", null, "10"), m("mn", null, power)),
+  );
 }
 
 // A function's name stands apart from its argument, except before a bracket.
@@ -35,114 +50,213 @@ const tokenRow = (tokens) => m("mrow", null, (tokens ?? []).map(tokenMath));
 
 function tokenMath(token, i = 0, all = []) {
   switch (token.t) {
-    case "sym": return symbol(token);
-    case "num": return number(token.value, token.col);
-    case "row": return m("mrow", null, m("mn", { class: token.col ? `mg-c-${token.col}` : null }, token.text), token.text.endsWith(",") && m("mspace", { width: "0.35em" }));
+    case "sym":
+      return symbol(token);
+    case "num":
+      return number(token.value, token.col);
+    case "row":
+      return m(
+        "mrow",
+        null,
+        m("mn", { class: token.col ? `mg-c-${token.col}` : null }, token.text),
+        token.text.endsWith(",") && m("mspace", { width: "0.35em" }),
+      );
     case "op": {
       const text = String(token.text ?? "");
-      if (token.between && !RELATION.has(text)) return m("mo", { stretchy: "false", form: "infix" }, text);
+      if (token.between && !RELATION.has(text))
+        return m("mo", { stretchy: "false", form: "infix" }, text);
       if (RELATION.has(text)) return m("mo", { lspace: "0.3em", rspace: "0.3em" }, text);
-      return m("mo", SPACED.has(text) || text === "," ? { stretchy: "false" } : { stretchy: "false", lspace: "0", rspace: "0" }, text);
+      return m(
+        "mo",
+        SPACED.has(text) || text === ","
+          ? { stretchy: "false" }
+          : { stretchy: "false", lspace: "0", rspace: "0" },
+        text,
+      );
     }
-    case "fn": return m("mrow", null, m("mi", null, String(token.text ?? "")), takesGap(i, all) && m("mspace", { width: "0.17em" }));
-    case "frac": return m("mfrac", null, tokenRow(token.num), tokenRow(token.den));
-    case "sup": return m("msup", null, tokenRow(token.base), tokenRow(token.exp));
-    case "sqrt": return m("msqrt", null, tokenRow(token.of));
-    default: return m("mtext", null, String(token.text ?? ""));
+    case "fn":
+      return m(
+        "mrow",
+        null,
+        m("mi", null, String(token.text ?? "")),
+        takesGap(i, all) && m("mspace", { width: "0.17em" }),
+      );
+    case "frac":
+      return m("mfrac", null, tokenRow(token.num), tokenRow(token.den));
+    case "sup":
+      return m("msup", null, tokenRow(token.base), tokenRow(token.exp));
+    case "sqrt":
+      return m("msqrt", null, tokenRow(token.of));
+    default:
+      return m("mtext", null, String(token.text ?? ""));
   }
 }
 
 const isRelation = (t) => t.t === "op" && RELATION.has(t.text);
 const BEFORE_SIGN = new Set([..."=(,·/×@→←+−", "+="]);
-const isSign = (i, all) => all[i].text === "−" && (i === 0 || (all[i - 1].t === "op" && BEFORE_SIGN.has(all[i - 1].text))); // −x, not a − x
-const isAfter = (t) => t.t === "op" && t.text === "→"; // what follows is the running sum: before + part = after
+const isSign = (i, all) =>
+  // −x, not a − x
+  all[i].text === "−" && (i === 0 || (all[i - 1].t === "op" && BEFORE_SIGN.has(all[i - 1].text)));
+// what follows is the running sum: before + part = after
+const isAfter = (t) => t.t === "op" && t.text === "→";
 export const math = (tokens) => m("math", null, tokenRow(tokens));
 
-// A formula breaks before its second, third … "=" first of all; a part between two of them that is long also before a "+" or "−", then before a "·",
-// then after a comma, outside of brackets before inside; a long array between its rows. Each piece is a formula of its own; what is broken further
+// A formula breaks before its second, third … "=" first of all; a part between two of them that is
+// long also before a "+" or "−", then before a "·", then after a comma, outside of brackets before
+// inside; a long array between its rows. Each piece is a formula of its own; what is broken further
 // keeps together as long as there is room, and its further lines are set in.
 const LONG_PIECE = 16; // signs that every screen has room for
 const BREAKS = [new Set(["+", "−"]), new Set(["·", "×", "@", "/"]), new Set([","])];
-const OPENING = new Set(["(", "["]), CLOSING = new Set([")", "]"]);
+const OPENING = new Set(["(", "["]),
+  CLOSING = new Set([")", "]"]);
 const lengthOf = (tokens) => plain(runs(tokens)).length;
 
 export function equation(tokens, free = 1) {
-  const end = tokens.findIndex(isAfter), pieces = [[]];
+  const end = tokens.findIndex(isAfter),
+    pieces = [[]];
   let relations = 0;
   for (const t of end < 0 ? tokens : tokens.slice(0, end)) {
     if (isRelation(t) && relations++ >= free) pieces.push([]);
     pieces.at(-1).push(t);
   }
-  return pieces.filter((piece) => piece.length).map(([first, ...rest]) => pieceOf([isSign(0, [first]) ? { ...first, sign: true } : first, ...rest]));
+  return pieces
+    .filter((piece) => piece.length)
+    .map(([first, ...rest]) =>
+      pieceOf([isSign(0, [first]) ? { ...first, sign: true } : first, ...rest]),
+    );
 }
 
 function pieceOf(tokens) {
   const parts = lengthOf(tokens) > LONG_PIECE ? broken(tokens) : [tokens];
-  return parts.length > 1 ? h("span", { class: "mg-piece mg-long" }, parts.map(pieceOf)) : h("span", { class: "mg-piece" }, math(continued(tokens)));
+  return parts.length > 1
+    ? h("span", { class: "mg-piece mg-long" }, parts.map(pieceOf))
+    : h("span", { class: "mg-piece" }, math(continued(tokens)));
 }
 // A piece that begins with an operator has it between its neighbours still, not as a sign.
-const continued = ([first, ...rest]) => (first.t === "op" && SPACED.has(first.text) && !first.sign ? [{ ...first, between: true }, ...rest] : [first, ...rest]);
+const continued = ([first, ...rest]) =>
+  first.t === "op" && SPACED.has(first.text) && !first.sign
+    ? [{ ...first, between: true }, ...rest]
+    : [first, ...rest];
 
 function broken(tokens) {
   let depth = 0;
-  const places = tokens.map((t, i) => {
-    if (t.t === "op" && CLOSING.has(t.text)) depth--;
-    const found = { depth, kind: t.t === "op" && !isSign(i, tokens) && !t.sign ? BREAKS.findIndex((signs) => signs.has(t.text)) : -1, at: t.text === "," ? i + 1 : i };
-    if (t.t === "op" && OPENING.has(t.text)) depth++;
-    return found;
-  }).filter(({ kind, at }) => kind >= 0 && at > 0 && at < tokens.length);
+  const places = tokens
+    .map((t, i) => {
+      if (t.t === "op" && CLOSING.has(t.text)) depth--;
+      const found = {
+        depth,
+        kind:
+          t.t === "op" && !isSign(i, tokens) && !t.sign
+            ? BREAKS.findIndex((signs) => signs.has(t.text))
+            : -1,
+        at: t.text === "," ? i + 1 : i,
+      };
+      if (t.t === "op" && OPENING.has(t.text)) depth++;
+      return found;
+    })
+    .filter(({ kind, at }) => kind >= 0 && at > 0 && at < tokens.length);
   if (!places.length) return inRows(tokens);
-  const rank = ({ depth: deep, kind }) => deep * BREAKS.length + kind, first = Math.min(...places.map(rank)), cuts = places.filter((one) => rank(one) === first).map(({ at }) => at);
-  return [0, ...cuts].map((from, i) => tokens.slice(from, cuts[i]).map((t, k) => (k === 0 && isSign(from, tokens) ? { ...t, sign: true } : t)));
+  const rank = ({ depth: deep, kind }) => deep * BREAKS.length + kind,
+    first = Math.min(...places.map(rank)),
+    cuts = places.filter((one) => rank(one) === first).map(({ at }) => at);
+  return [0, ...cuts].map((from, i) =>
+    tokens
+      .slice(from, cuts[i])
+      .map((t, k) => (k === 0 && isSign(from, tokens) ? { ...t, sign: true } : t)),
+  );
 }
 // Where nothing else divides it, a long array: after its rows, and a long row after its elements.
 function inRows(tokens) {
   const out = [[]];
   for (const t of tokens) {
-    const text = t.t === "num" ? short(t.value) : t.text, mark = text?.includes("], [") ? "], [" : ", ", parts = text?.split(mark) ?? [], [end, begin] = mark === ", " ? [",", ""] : ["],", "["];
-    if (!["num", "row"].includes(t.t) || text.length <= LONG_PIECE || parts.length < 2) out.at(-1).push(t);
-    else parts.forEach((part, i) => {
-      if (i) out.push([]);
-      out.at(-1).push({ t: "row", col: t.col, text: (i ? begin : "") + part + (i < parts.length - 1 ? end : "") });
-    });
+    const text = t.t === "num" ? short(t.value) : t.text,
+      mark = text?.includes("], [") ? "], [" : ", ",
+      parts = text?.split(mark) ?? [],
+      [end, begin] = mark === ", " ? [",", ""] : ["],", "["];
+    if (!["num", "row"].includes(t.t) || text.length <= LONG_PIECE || parts.length < 2)
+      out.at(-1).push(t);
+    else
+      parts.forEach((part, i) => {
+        if (i) out.push([]);
+        out
+          .at(-1)
+          .push({
+            t: "row",
+            col: t.col,
+            text: (i ? begin : "") + part + (i < parts.length - 1 ? end : ""),
+          });
+      });
   }
   return out;
 }
 
 function runs(tokens) {
   const single = (inner) => inner.length === 1 || (inner.length === 2 && inner[0].text === "∂");
-  const grouped = (inner) => (single(inner) ? runs(inner) : [{ text: "(" }, ...runs(inner), { text: ")" }]);
+  const grouped = (inner) =>
+    single(inner) ? runs(inner) : [{ text: "(" }, ...runs(inner), { text: ")" }];
   return tokens.flatMap((t, i) => {
     switch (t.t) {
-      case "sym": return symbolRuns(t);
-      case "num": return [{ text: short(t.value) }];
-      case "op": return [{ text: SPACED.has(t.text) && !isSign(i, tokens) ? ` ${t.text} ` : t.text === "," ? ", " : String(t.text ?? "") }];
-      case "fn": return [{ text: t.text + (takesGap(i, tokens) ? "\u2009" : "") }];
-      case "frac": return [...grouped(t.num ?? []), { text: "/" }, ...grouped(t.den ?? [])];
-      case "sup": return [...grouped(t.base ?? []), ...runs(t.exp ?? []).map((r) => ({ ...r, level: 1 }))];
-      case "sqrt": return [{ text: "√" }, ...grouped(t.of ?? [])];
-      default: return [{ text: String(t.text ?? "") }];
+      case "sym":
+        return symbolRuns(t);
+      case "num":
+        return [{ text: short(t.value) }];
+      case "op":
+        return [
+          {
+            text:
+              SPACED.has(t.text) && !isSign(i, tokens)
+                ? ` ${t.text} `
+                : t.text === ","
+                  ? ", "
+                  : String(t.text ?? ""),
+          },
+        ];
+      case "fn":
+        return [{ text: t.text + (takesGap(i, tokens) ? "\u2009" : "") }];
+      case "frac":
+        return [...grouped(t.num ?? []), { text: "/" }, ...grouped(t.den ?? [])];
+      case "sup":
+        return [...grouped(t.base ?? []), ...runs(t.exp ?? []).map((r) => ({ ...r, level: 1 }))];
+      case "sqrt":
+        return [{ text: "√" }, ...grouped(t.of ?? [])];
+      default:
+        return [{ text: String(t.text ?? "") }];
     }
   });
 }
 export const symbolRuns = (label) => [
-  { text: String(label.base ?? "").replace(/^./u, (first) => first + ((!spans(label) && COMBINING[label.accent]) || "")), italic: true, over: spans(label) },
+  {
+    text: String(label.base ?? "").replace(
+      /^./u,
+      (first) => first + ((!spans(label) && COMBINING[label.accent]) || ""),
+    ),
+    italic: true,
+    over: spans(label),
+  },
   ...(label.sub ? [{ text: String(label.sub), level: -1 }] : []),
   ...(label.sup ? [{ text: String(label.sup), level: 1 }] : []),
 ];
-export const plain = (pieces) => pieces.map((r) => (r.level > 0 ? "^" : "") + r.text).join("").replaceAll("\u2009", " ").trim();
+export const plain = (pieces) =>
+  pieces
+    .map((r) => (r.level > 0 ? "^" : "") + r.text)
+    .join("")
+    .replaceAll("\u2009", " ")
+    .trim();
 export const labelOf = (node) => node.label ?? { base: node.id };
 
 export function headingRuns(node) {
-  const head = symbolRuns(labelOf(node)), expression = runs(node.expr ?? []);
+  const head = symbolRuns(labelOf(node)),
+    expression = runs(node.expr ?? []);
   const all = expression.length ? [...head, { text: " = " }, ...expression] : head;
   const length = all.reduce((sum, r) => sum + Array.from(r.text).length, 0);
   return length <= 30 ? all : [...head, { text: " = " }, { text: String(node.op ?? "…") }];
 }
 
 export function captionOf(node) {
-  const name = String(node.name ?? ""), parts = [];
-  if (name && name !== plain(symbolRuns(labelOf(node)))) parts.push(name.length <= 22 ? name : name.slice(0, 21) + "…");
+  const name = String(node.name ?? ""),
+    parts = [];
+  if (name && name !== plain(symbolRuns(labelOf(node))))
+    parts.push(name.length <= 22 ? name : name.slice(0, 21) + "…");
   if (node.shape?.length) parts.push(`${shapeText(node.shape)} ${node.dtype ?? ""}`.trim());
   return parts.join(" · ");
 }
@@ -151,9 +265,21 @@ export function captionOf(node) {
 export function svgRuns(pieces) {
   let level = 0;
   return pieces.map((r) => {
-    const to = r.level ?? 0, dy = (level - to) * 4.5;
+    const to = r.level ?? 0,
+      dy = (level - to) * 4.5;
     level = to;
-    return s("tspan", { dy: dy || null, class: [r.italic ? "mg-i" : "", r.over ? "mg-overline" : "", to ? "mg-small" : ""].filter(Boolean).join(" ").trim() || null }, r.text);
+    return s(
+      "tspan",
+      {
+        dy: dy || null,
+        class:
+          [r.italic ? "mg-i" : "", r.over ? "mg-overline" : "", to ? "mg-small" : ""]
+            .filter(Boolean)
+            .join(" ")
+            .trim() || null,
+      },
+      r.text,
+    );
   });
 }
 
@@ -161,55 +287,115 @@ export function svgRuns(pieces) {
 function spelled(tokens, state) {
   const cell = (t) => key(t.node, t.col ?? "v");
   return (tokens ?? []).map((t) => {
-    if (t.t === "sym" && state.has(cell(t))) return { t: "num", value: state.get(cell(t)), col: t.col ?? "v" };
+    if (t.t === "sym" && state.has(cell(t)))
+      return { t: "num", value: state.get(cell(t)), col: t.col ?? "v" };
     if (t.t === "frac") return { ...t, num: spelled(t.num, state), den: spelled(t.den, state) };
     if (t.t === "sup") return { ...t, base: spelled(t.base, state), exp: spelled(t.exp, state) };
     return t.t === "sqrt" ? { ...t, of: spelled(t.of, state) } : t;
   });
 }
 
-// Sums beside the formula. The running sum of an adjoint always; the numbers of the step where its formula holds symbols only (fewer than
-// two relations), from the contributions or by putting values in.
+// Sums beside the formula. The running sum of an adjoint always; the numbers of the step where its
+// formula holds symbols only (fewer than two relations), from the contributions or by putting
+// values in.
 export function arithmetic(step, state) {
-  const op = (text) => ({ t: "op", text }), num = (value, col) => ({ t: "num", value, col });
-  const column = columnOf(step), written = step.writes?.[0]?.[2], contribs = step.contribs ?? [], formula = step.formula ?? [], out = [];
+  const op = (text) => ({ t: "op", text }),
+    num = (value, col) => ({ t: "num", value, col });
+  const column = columnOf(step),
+    written = step.writes?.[0]?.[2],
+    contribs = step.contribs ?? [],
+    formula = step.formula ?? [],
+    out = [];
   const product = (c) => {
     if (c.local === undefined) return [num(c.product)];
     const pair = [num(c.local), op("·"), num(c.upstream, column)];
-    return column === "g" ? pair.reverse() : pair; // as the formulas are written: ẏ = ∂y/∂x · ẋ, but x̄ = ȳ · ∂y/∂x
+    // as the formulas are written: ẏ = ∂y/∂x · ẋ, but x̄ = ȳ · ∂y/∂x
+    return column === "g" ? pair.reverse() : pair;
   };
   if (formula.filter(isRelation).length < 2) {
-    const from = formula.findIndex(isRelation), right = formula.slice(from + 1);
+    const from = formula.findIndex(isRelation),
+      right = formula.slice(from + 1);
     if (contribs.length > 1 || contribs[0]?.local !== undefined) {
       const terms = contribs.flatMap((c, i) => (i ? [op("+"), ...product(c)] : product(c)));
-      out.push([...terms, op("="), num(contribs.length === 1 ? contribs[0].product : written, column)]);
-    } else if (!contribs.length && from >= 0 && right.length > 1) out.push([...spelled(right, state), op("="), num(written, column)]);
+      out.push([
+        ...terms,
+        op("="),
+        num(contribs.length === 1 ? contribs[0].product : written, column),
+      ]);
+    } else if (!contribs.length && from >= 0 && right.length > 1)
+      out.push([...spelled(right, state), op("="), num(written, column)]);
   }
   const after = formula.findIndex(isAfter);
   if (after >= 0) return [...out, formula.slice(after + 1)];
-  const sum = (c) => [num(c.before, column), op("+"), num(c.product), op("="), num(c.after ?? written, column)];
+  const sum = (c) => [
+    num(c.before, column),
+    op("+"),
+    num(c.product),
+    op("="),
+    num(c.after ?? written, column),
+  ];
   return [...out, ...contribs.filter((c) => c.before !== undefined).map(sum)];
 }
 
-
-export const columnName = (column, t) => (t(column.key) === column.key ? String(column.label ?? column.key) : t(column.key));
-// The mark of a column: a ring in the place of any node's name, with the column's dot or bar. A letter could be the name of a node.
-const ACCENT_SHAPE = { d: () => s("circle", { cx: 5, cy: -10.8, r: 1.6 }), g: () => s("path", { d: "M0.5 -10.7h9" }) };
-export const columnGlyph = (key) => s("g", { class: `mg-mark mg-c-${key}` }, s("circle", { cx: 5, cy: -4, r: 4, class: "mg-ring" }), ACCENT_SHAPE[key]?.());
-export const columnMark = (key) => s("svg", { viewBox: "0 -13 10 14", class: "mg-colmark", "aria-hidden": "true" }, columnGlyph(key));
+export const columnName = (column, t) =>
+  t(column.key) === column.key ? String(column.label ?? column.key) : t(column.key);
+// The mark of a column: a ring in the place of any node's name, with the column's dot or bar. A
+// letter could be the name of a node.
+const ACCENT_SHAPE = {
+  d: () => s("circle", { cx: 5, cy: -10.8, r: 1.6 }),
+  g: () => s("path", { d: "M0.5 -10.7h9" }),
+};
+export const columnGlyph = (key) =>
+  s(
+    "g",
+    { class: `mg-mark mg-c-${key}` },
+    s("circle", { cx: 5, cy: -4, r: 4, class: "mg-ring" }),
+    ACCENT_SHAPE[key]?.(),
+  );
+export const columnMark = (key) =>
+  s(
+    "svg",
+    { viewBox: "0 -13 10 14", class: "mg-colmark", "aria-hidden": "true" },
+    columnGlyph(key),
+  );
 // A node's adjoint as a row's head: the symbol for the eye, its name for the ear.
-export const adjointHead = (node, t) => [m("math", { "aria-hidden": "true" }, symbol({ ...labelOf(node), accent: "bar" })), h("span", { class: "mg-hidden" }, `${t("g")} ${nodeName(node)}`)];
-// What the passes of a Trace begin with: for each mode its seeds, as ẋ1 = 1, ẋ2 = 0; of many, those that are not zero first.
+export const adjointHead = (node, t) => [
+  m("math", { "aria-hidden": "true" }, symbol({ ...labelOf(node), accent: "bar" })),
+  h("span", { class: "mg-hidden" }, `${t("g")} ${nodeName(node)}`),
+];
+// What the passes of a Trace begin with: for each mode its seeds, as ẋ1 = 1, ẋ2 = 0; of many, those
+// that are not zero first.
 const MOST_SEEDS = 4;
 export function seedsOf(trace, t) {
   const byId = new Map(trace.nodes.map((node) => [node.id, node]));
   const some = (value) => Number(![0, "0"].includes(short(value)));
-  return [["forward", "tangents", "dot", "d"], ["reverse", "adjoints", "bar", "g"]].flatMap(([mode, part, accent, column]) => {
+  return [
+    ["forward", "tangents", "dot", "d"],
+    ["reverse", "adjoints", "bar", "g"],
+  ].flatMap(([mode, part, accent, column]) => {
     const all = Object.entries(trace.seed?.[part] ?? {}).filter(([id]) => byId.has(id));
-    const shown = all.length > MOST_SEEDS ? [...all].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS) : all;
+    const shown =
+      all.length > MOST_SEEDS
+        ? [...all].sort((a, b) => some(b[1]) - some(a[1])).slice(0, MOST_SEEDS)
+        : all;
     if (!shown.length) return [];
-    const said = shown.flatMap(([id, value], i) => [i ? ", " : " ", math([{ t: "sym", ...labelOf(byId.get(id)), accent, node: id }, { t: "op", text: "=" }, { t: "num", value, col: column }])]);
-    return [h("span", { class: "mg-seed" }, t("seeded", { mode: t(mode) }), said, all.length > shown.length && ", …")];
+    const said = shown.flatMap(([id, value], i) => [
+      i ? ", " : " ",
+      math([
+        { t: "sym", ...labelOf(byId.get(id)), accent, node: id },
+        { t: "op", text: "=" },
+        { t: "num", value, col: column },
+      ]),
+    ]);
+    return [
+      h(
+        "span",
+        { class: "mg-seed" },
+        t("seeded", { mode: t(mode) }),
+        said,
+        all.length > shown.length && ", …",
+      ),
+    ];
   });
 }
 export const nodeName = (node) => plain(symbolRuns(labelOf(node)));

@@ -1,6 +1,16 @@
-// The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk by arrow keys.
+// The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk
+// by arrow keys.
 
-import { arrangeRows, cardSize, drawCard, drawGroup, drawWire, edgeNote, groupSize, stageOf } from "./cards.js";
+import {
+  arrangeRows,
+  cardSize,
+  drawCard,
+  drawGroup,
+  drawWire,
+  edgeNote,
+  groupSize,
+  stageOf,
+} from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
@@ -13,35 +23,93 @@ import { brief, short } from "./numbers.js";
 
 const FLOATING = new Set(["const", "param", "seed"]);
 const MOST_OPEN = 400; // boxes that may be on view together
-const SCROLLBAR = 16, NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
+const SCROLLBAR = 16,
+  NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
-const MANY_SCREENS = 2.4; // widths of such a box that a graph may take before it is broken into lines
+// widths of such a box that a graph may take before it is broken into lines
+const MANY_SCREENS = 2.4;
 const STROKE = 2; // half the stroke of a card that is written
 const LONG = 1400; // units across which most screens show no graph in one piece
 
-// changed(): called when groups were opened or closed. room: the width that the graph will have, in pixels, where that is known; groups: those that
-// are open, where the reader has chosen them before; broken: whether a long graph stands in lines.
+// changed(): called when groups were opened or closed. room: the width that the graph will have, in
+// pixels, where that is known; groups: those that are open, where the reader has chosen them
+// before; broken: whether a long graph stands in lines.
 export function drawGraph(trace, t, changed, { room = 0, groups: before, broken = true } = {}) {
-  const { nodes, edges, columns } = trace, byId = new Map(nodes.map((node) => [node.id, node]));
-  const tree = groupTree(trace), open = !tree ? new Set() : before ? new Set(before.filter((id) => tree.groups.has(id))) : openAtFirst(tree);
-  const under = s("g"), notes = s("g"), over = s("g"), labels = s("g", { "aria-hidden": "true" });
-  const hatch = s("pattern", { id: `mg-hatch-${++hatches}`, width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    s("path", { d: "M0 0v8", class: "mg-hatch-line" }));
-  const svg = s("svg", { class: "mg-svg", role: "group", "aria-label": t("graph") }, s("defs", null, hatch), under, notes, over, labels);
+  const { nodes, edges, columns } = trace,
+    byId = new Map(nodes.map((node) => [node.id, node]));
+  const tree = groupTree(trace),
+    open = !tree
+      ? new Set()
+      : before
+        ? new Set(before.filter((id) => tree.groups.has(id)))
+        : openAtFirst(tree);
+  const under = s("g"),
+    notes = s("g"),
+    over = s("g"),
+    labels = s("g", { "aria-hidden": "true" });
+  const hatch = s(
+    "pattern",
+    {
+      id: `mg-hatch-${++hatches}`,
+      width: 8,
+      height: 8,
+      patternUnits: "userSpaceOnUse",
+      patternTransform: "rotate(45)",
+    },
+    s("path", { d: "M0 0v8", class: "mg-hatch-line" }),
+  );
+  const svg = s(
+    "svg",
+    { class: "mg-svg", role: "group", "aria-label": t("graph") },
+    s("defs", null, hatch),
+    under,
+    notes,
+    over,
+    labels,
+  );
   const scroll = h("div", { class: "mg-scroll mg-graph" }, svg);
-  const strip = s("svg", { class: "mg-strip-of", "aria-hidden": "true", preserveAspectRatio: "none" }), part = s("rect", { class: "mg-strip-seen", y: 0 });
+  const strip = s("svg", {
+      class: "mg-strip-of",
+      "aria-hidden": "true",
+      preserveAspectRatio: "none",
+    }),
+    part = s("rect", { class: "mg-strip-seen", y: 0 });
   const opened = h("div", { class: "mg-opened", role: "group", "aria-label": t("groups") });
-  const swatch = (kind, ...more) => s("svg", { viewBox: "0 0 22 14", class: `mg-swatch mg-swatch-${kind}`, "aria-hidden": "true" },
-    s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }), more);
-  const keeping = keeps(trace), frees = trace.steps.some((step) => step.free?.length);
+  const swatch = (kind, ...more) =>
+    s(
+      "svg",
+      { viewBox: "0 0 22 14", class: `mg-swatch mg-swatch-${kind}`, "aria-hidden": "true" },
+      s("rect", { x: 2, y: 2, width: 18, height: 10, rx: 3 }),
+      more,
+    );
+  const keeping = keeps(trace),
+    frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
-  let flat = null, place = null, joined = [], shown = [], standsFor = new Map(), cards = new Map(), wires = new Map(), columnsShown = new Set(columns.map((c) => c.key));
-  let standing = [], noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
-  let zoom = 1, byReader = false, marked = [], lit = [], tiny = new Map(), tinyNow = null;
+  let flat = null,
+    place = null,
+    joined = [],
+    shown = [],
+    standsFor = new Map(),
+    cards = new Map(),
+    wires = new Map(),
+    columnsShown = new Set(columns.map((c) => c.key));
+  let standing = [],
+    noted = []; // the boxes of cards, and of the shapes on wires: where no label should stand
+  let zoom = 1,
+    byReader = false,
+    marked = [],
+    lit = [],
+    tiny = new Map(),
+    tinyNow = null;
 
   // ---- what is on view: all nodes, or boxes for the groups that are closed
   function build() {
-    const seen = tree ? visible(tree, open) : { shown: nodes.map((node) => node.id), standsFor: new Map(nodes.map((node) => [node.id, node.id])) };
+    const seen = tree
+      ? visible(tree, open)
+      : {
+          shown: nodes.map((node) => node.id),
+          standsFor: new Map(nodes.map((node) => [node.id, node.id])),
+        };
     ({ shown, standsFor } = seen);
     joined = joinedEdges();
     const whole = trace.layout && !shown.some((id) => tree?.groups.has(id));
@@ -49,16 +117,25 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     place = lines() ?? flat;
     draw();
   }
-  // A graph that would be illegibly small in its box is broken into lines, as large as they can be read.
+  // A graph that would be illegibly small in its box is broken into lines, as large as they can be
+  // read.
   function lines() {
-    const across = (scroll.offsetWidth || room) - SCROLLBAR, scale = across < NARROW ? 0.75 : 0.9;
-    return broken && across > 0 && flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5) ? inLines(flat, joined, across / scale) : null;
+    const across = (scroll.offsetWidth || room) - SCROLLBAR,
+      scale = across < NARROW ? 0.75 : 0.9;
+    return broken &&
+      across > 0 &&
+      flat.width * 0.9 > across * (across < NARROW ? MANY_SCREENS : 1.5)
+      ? inLines(flat, joined, across / scale)
+      : null;
   }
   // The same boxes in a box of another width. Returns whether they stand elsewhere now.
   function rearranged() {
-    const found = lines() ?? flat, breaks = ({ lines: all }) => String(all?.map((line) => line.from));
+    const found = lines() ?? flat,
+      breaks = ({ lines: all }) => String(all?.map((line) => line.from));
     if (breaks(found) === breaks(place)) return false;
-    const focused = svg.contains(document.activeElement) ? document.activeElement.dataset.node : null;
+    const focused = svg.contains(document.activeElement)
+      ? document.activeElement.dataset.node
+      : null;
     place = found;
     draw();
     if (focused) cards.get(focused)?.group.focus({ preventScroll: true });
@@ -76,21 +153,29 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     for (const one of joined) {
       const points = place.edges?.[one.id]?.points;
       if (!points || points.length < 2) continue;
-      const first = one.all[0], note = edgeNote(first, byId.get(first.src), byId.get(first.dst)), wire = drawWire(points, stageOf(first));
+      const first = one.all[0],
+        note = edgeNote(first, byId.get(first.src), byId.get(first.dst)),
+        wire = drawWire(points, stageOf(first));
       leaving.set(one.src, [...(leaving.get(one.src) ?? []), { points, note }]);
       wire.ends = [one.src, one.dst];
       for (const e of one.all) wires.set(e.id, wire);
       under.append(wire.group);
     }
-    const boxes = shown.map((id) => place.nodes?.[id]).filter(Boolean), grown = (by) => boxes.map(({ x, y, w, h: tall }) => around(x, y, w + 2 * by, tall + 2 * by));
+    const boxes = shown.map((id) => place.nodes?.[id]).filter(Boolean),
+      grown = (by) => boxes.map(({ x, y, w, h: tall }) => around(x, y, w + 2 * by, tall + 2 * by));
     const placed = placeNotes(leaving, grown(0));
     noted = [...placed.values()].flat().map(noteBox);
-    notes.replaceChildren(...[...placed].map(([id, found]) => s("g", { "data-of": id }, found.map(drawNote))));
+    notes.replaceChildren(
+      ...[...placed].map(([id, found]) => s("g", { "data-of": id }, found.map(drawNote))),
+    );
     standing = grown(STROKE);
     for (const id of shown) {
-      const box = place.nodes?.[id], group = tree?.groups.get(id);
+      const box = place.nodes?.[id],
+        group = tree?.groups.get(id);
       if (!box) continue;
-      const card = group ? drawGroup(group, box, columns, sizeOf(group)) : drawCard(byId.get(id), box, columns, keeping);
+      const card = group
+        ? drawGroup(group, box, columns, sizeOf(group))
+        : drawCard(byId.get(id), box, columns, keeping);
       card.group.querySelector(".mg-hatch")?.setAttribute("fill", `url(#${hatch.id})`);
       cards.set(id, card);
       over.append(card.group);
@@ -98,50 +183,86 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     svg.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
     scroll.classList.toggle("mg-inlines", Boolean(place.lines));
     strip.setAttribute("viewBox", `0 0 ${flat.width} ${flat.height}`);
-    tiny = new Map([...cards.keys()].map((id) => [id, flat.nodes[id]]).map(([id, { x, y, w, h: tall }]) => [id, s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall })]));
-    const breaks = (place.lines?.length > MOST_BREAKS ? [] : place.lines ?? []).slice(1).map(({ from }, i) => `M${(place.lines[i].to + from) / 2} 0V${flat.height}`);
-    strip.replaceChildren(...tiny.values(), s("path", { d: breaks.join(""), class: "mg-strip-break" }), part);
-    opened.replaceChildren(...[...open].filter((id) => ancestorsOpen(id)).map((id) => {
-      const group = tree.groups.get(id), close = { type: "button", class: "mg-fold", "aria-expanded": "true", title: t("close") };
-      return h("button", { ...close, onclick: () => toggle(id) }, `▾ ${group.label}`);
-    }));
+    tiny = new Map(
+      [...cards.keys()]
+        .map((id) => [id, flat.nodes[id]])
+        .map(([id, { x, y, w, h: tall }]) => [
+          id,
+          s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall }),
+        ]),
+    );
+    const breaks = (place.lines?.length > MOST_BREAKS ? [] : (place.lines ?? []))
+      .slice(1)
+      .map(({ from }, i) => `M${(place.lines[i].to + from) / 2} 0V${flat.height}`);
+    strip.replaceChildren(
+      ...tiny.values(),
+      s("path", { d: breaks.join(""), class: "mg-strip-break" }),
+      part,
+    );
+    opened.replaceChildren(
+      ...[...open]
+        .filter((id) => ancestorsOpen(id))
+        .map((id) => {
+          const group = tree.groups.get(id),
+            close = {
+              type: "button",
+              class: "mg-fold",
+              "aria-expanded": "true",
+              title: t("close"),
+            };
+          return h("button", { ...close, onclick: () => toggle(id) }, `▾ ${group.label}`);
+        }),
+    );
     if (cards.size) rove(cards.keys().next().value);
   }
-  const sizeOf = (group) => `${group.times ? `${group.times} × · ` : ""}${operationsIn(group, byId, t)}`;
+  const sizeOf = (group) =>
+    `${group.times ? `${group.times} × · ` : ""}${operationsIn(group, byId, t)}`;
   const ancestorsOpen = (id) => {
-    for (let up = tree.groups.get(id).parent; up; up = up.parent) if (!open.has(up.id)) return false;
+    for (let up = tree.groups.get(id).parent; up; up = up.parent)
+      if (!open.has(up.id)) return false;
     return true;
   };
   // Edges between what is on view; those between the same two boxes are drawn as one.
   function joinedEdges() {
     const found = new Map();
     for (const e of edges) {
-      const src = standsFor.get(e.src), dst = standsFor.get(e.dst);
+      const src = standsFor.get(e.src),
+        dst = standsFor.get(e.dst);
       if (src === dst) continue;
-      const single = src === e.src && dst === e.dst, id = single ? e.id : `${src}\u0000${dst}`;
+      const single = src === e.src && dst === e.dst,
+        id = single ? e.id : `${src}\u0000${dst}`;
       if (found.has(id)) found.get(id).all.push(e);
       else found.set(id, { id, src, dst, all: [e] });
     }
     return [...found.values()];
   }
   function arrangedBy(joined) {
-    const sizes = new Map(shown.map((id) => {
-      const group = tree?.groups.get(id);
-      return [id, group ? groupSize(group, columns, sizeOf(group)) : cardSize(trace.layout.nodes[id])];
-    }));
+    const sizes = new Map(
+      shown.map((id) => {
+        const group = tree?.groups.get(id);
+        return [
+          id,
+          group ? groupSize(group, columns, sizeOf(group)) : cardSize(trace.layout.nodes[id]),
+        ];
+      }),
+    );
     return solve(sizes, joined, new Set(shown.filter((id) => FLOATING.has(byId.get(id)?.kind))));
   }
   function toggle(id) {
-    const group = tree?.groups.get(id), focused = svg.contains(document.activeElement) || opened.contains(document.activeElement);
+    const group = tree?.groups.get(id),
+      focused = svg.contains(document.activeElement) || opened.contains(document.activeElement);
     if (!group) return;
     if (open.has(id)) open.delete(id);
     else {
-      if (shown.length + group.items.length > MOST_OPEN) for (const other of [...open]) if (!within(other, id)) open.delete(other);
+      if (shown.length + group.items.length > MOST_OPEN)
+        for (const other of [...open]) if (!within(other, id)) open.delete(other);
       open.add(id);
     }
     build();
     changed();
-    const to = open.has(id) ? group.items.find((item) => cards.has(item)) ?? standsFor.get(group.leaves[0]) : id;
+    const to = open.has(id)
+      ? (group.items.find((item) => cards.has(item)) ?? standsFor.get(group.leaves[0]))
+      : id;
     if (focused) cards.get(to)?.group.focus({ preventScroll: true });
     follow(to, false);
   }
@@ -165,24 +286,50 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
     scroll.scrollLeft = centre * zoom - scroll.clientWidth / 2;
-    strip.classList.toggle("mg-gone", place.width * zoom <= scroll.clientWidth + 1 && (!place.lines || place.height * zoom <= scroll.clientHeight + 1));
-    strip.style.height = `${Math.min(48, Math.max(16, (flat.height * scroll.clientWidth) / flat.width))}px`;
+    strip.classList.toggle(
+      "mg-gone",
+      place.width * zoom <= scroll.clientWidth + 1 &&
+        (!place.lines || place.height * zoom <= scroll.clientHeight + 1),
+    );
+    const height = (flat.height * scroll.clientWidth) / flat.width;
+    strip.style.height = `${Math.min(48, Math.max(16, height))}px`;
     showPart();
   }
-  const whole = () => ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
-  // The strip below a graph that is larger than its box: all of it in small, in one line, and which part is seen.
+  const whole = () =>
+    ((place.lines ? scroll.offsetWidth - SCROLLBAR : scroll.clientWidth) - 2) / place.width;
+  // The strip below a graph that is larger than its box: all of it in small, in one line, and which
+  // part is seen.
   function showPart() {
-    const seen = place.lines?.filter(({ top, bottom }) => ((top + bottom) / 2) * zoom >= scroll.scrollTop && ((top + bottom) / 2) * zoom <= scroll.scrollTop + scroll.clientHeight);
+    const seen = place.lines?.filter(
+      ({ top, bottom }) =>
+        ((top + bottom) / 2) * zoom >= scroll.scrollTop &&
+        ((top + bottom) / 2) * zoom <= scroll.scrollTop + scroll.clientHeight,
+    );
     if (seen) {
-      const from = seen[0]?.from ?? 0, to = seen.at(-1)?.to ?? 0;
-      for (const [name, value] of [["x", from], ["width", to - from], ["y", 0], ["height", flat.height]]) part.setAttribute(name, value);
-    } else for (const [name, pixels] of [["x", scroll.scrollLeft], ["width", scroll.clientWidth], ["y", scroll.scrollTop], ["height", scroll.clientHeight]]) part.setAttribute(name, pixels / zoom);
+      const from = seen[0]?.from ?? 0,
+        to = seen.at(-1)?.to ?? 0;
+      for (const [name, value] of [
+        ["x", from],
+        ["width", to - from],
+        ["y", 0],
+        ["height", flat.height],
+      ])
+        part.setAttribute(name, value);
+    } else
+      for (const [name, pixels] of [
+        ["x", scroll.scrollLeft],
+        ["width", scroll.clientWidth],
+        ["y", scroll.scrollTop],
+        ["height", scroll.clientHeight],
+      ])
+        part.setAttribute(name, pixels / zoom);
   }
   scroll.addEventListener("scroll", showPart);
   const bring = (event) => {
     const { left, width } = strip.getBoundingClientRect();
     if (!(event.buttons & 1)) return;
-    const x = ((event.clientX - left) / width) * flat.width, line = place.lines?.findLast(({ from }, i) => x >= from || !i);
+    const x = ((event.clientX - left) / width) * flat.width,
+      line = place.lines?.findLast(({ from }, i) => x >= from || !i);
     if (line) scroll.scrollTop = ((line.top + line.bottom) / 2) * zoom - scroll.clientHeight / 2;
     else scroll.scrollLeft = x * zoom - scroll.clientWidth / 2;
   };
@@ -192,11 +339,14 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     byReader = true;
     zoomTo(zoom * factor);
   }
-  // Legible first: shrink to the box only down to 75 %, else scroll. The reader may ask for the whole width, and, asking again, come back.
+  // Legible first: shrink to the box only down to 75 %, else scroll. The reader may ask for the
+  // whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
-    const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity, line = Math.min(place.lines ? 1 : 1.1, whole());
-    const all = Math.min(line, high), legible = line < 0.75 && !place.lines ? 0.9 : line;
+    const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity,
+      line = Math.min(place.lines ? 1 : 1.1, whole());
+    const all = Math.min(line, high),
+      legible = line < 0.75 && !place.lines ? 0.9 : line;
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
@@ -205,17 +355,25 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
 
   // Scroll inside the graph's own box, and only as far as needed, never the page.
   function follow(id, smooth) {
-    const behavior = motion(smooth), box = place.nodes?.[standsFor.get(id) ?? id];
+    const behavior = motion(smooth),
+      box = place.nodes?.[standsFor.get(id) ?? id];
     if (!box) return scroll.scrollTo({ left: 0, top: 0, behavior });
-    const reach = { x: (box.w / 2) * zoom + 40, y: (box.h / 2) * zoom + 12 }, at = { x: box.x * zoom, y: box.y * zoom };
-    const seenX = at.x - reach.x >= scroll.scrollLeft && at.x + reach.x <= scroll.scrollLeft + scroll.clientWidth;
-    const seenY = at.y - reach.y >= scroll.scrollTop && at.y + reach.y <= scroll.scrollTop + scroll.clientHeight;
+    const reach = { x: (box.w / 2) * zoom + 40, y: (box.h / 2) * zoom + 12 },
+      at = { x: box.x * zoom, y: box.y * zoom };
+    const seenX =
+      at.x - reach.x >= scroll.scrollLeft &&
+      at.x + reach.x <= scroll.scrollLeft + scroll.clientWidth;
+    const seenY =
+      at.y - reach.y >= scroll.scrollTop &&
+      at.y + reach.y <= scroll.scrollTop + scroll.clientHeight;
     if (seenX && seenY) return;
-    const left = seenX ? scroll.scrollLeft : at.x - scroll.clientWidth / 2, top = seenY ? scroll.scrollTop : at.y - scroll.clientHeight / 2;
+    const left = seenX ? scroll.scrollLeft : at.x - scroll.clientWidth / 2,
+      top = seenY ? scroll.scrollTop : at.y - scroll.clientHeight / 2;
     scroll.scrollTo({ left, top, behavior });
   }
 
-  // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts are very wide.
+  // Rows of the columns that are shown, from the top; the heading squeezed if this reader's fonts
+  // are very wide.
   function arrange(wanted) {
     columnsShown = wanted;
     for (const card of cards.values()) {
@@ -241,19 +399,31 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     lit = [];
     labels.replaceChildren();
     for (const id of shown) {
-      const card = cards.get(id), group = tree?.groups.get(id), node = byId.get(group ? group.last : id), spoken = [];
+      const card = cards.get(id),
+        group = tree?.groups.get(id),
+        node = byId.get(group ? group.last : id),
+        spoken = [];
       if (!card) continue;
       for (const column of columns) {
         const value = state.get(key(node.id, column.key));
         card.rows.get(column.key).show(value);
         if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
       }
-      const unborn = group ? group.leaves.every((leaf) => state.unborn.has(leaf)) : state.unborn.has(id);
+      const unborn = group
+        ? group.leaves.every((leaf) => state.unborn.has(leaf))
+        : state.unborn.has(id);
       card.group.classList.toggle("mg-bare", !spoken.length);
       card.group.classList.toggle("mg-unborn", unborn);
       card.group.classList.toggle("mg-freed", state.freed.has(id));
-      const said = [spoken.join(", ") || t(unborn ? "unborn" : "nothing"), node.dangling && !group ? t("dangling") : ""].filter(Boolean).join(", ");
-      const name = group ? `${group.label}, ${sizeOf(group)}, ${t("press_open")}` : plain(headingRuns(node));
+      const said = [
+        spoken.join(", ") || t(unborn ? "unborn" : "nothing"),
+        node.dangling && !group ? t("dangling") : "",
+      ]
+        .filter(Boolean)
+        .join(", ");
+      const name = group
+        ? `${group.label}, ${sizeOf(group)}, ${t("press_open")}`
+        : plain(headingRuns(node));
       card.group.setAttribute("aria-label", `${name}; ${said}`);
     }
     if (growing)
@@ -261,14 +431,21 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
         const hidden = wire.ends.some((id) => cards.get(id)?.group.classList.contains("mg-unborn"));
         wire.group.classList.toggle("mg-unborn", hidden);
       }
-    if (growing) for (const note of notes.children) note.classList.toggle("mg-unborn", cards.get(note.dataset.of)?.group.classList.contains("mg-unborn") ?? false);
+    if (growing)
+      for (const note of notes.children)
+        note.classList.toggle(
+          "mg-unborn",
+          cards.get(note.dataset.of)?.group.classList.contains("mg-unborn") ?? false,
+        );
     if (!step) return;
-    const mark = (kind) => ([id, column]) => {
-      const card = cards.get(standsFor.get(id));
-      if (!card) return;
-      marked.push(card.group, card.rows.get(column).value);
-      marked.slice(-2).forEach((element) => element.classList.add(kind));
-    };
+    const mark =
+      (kind) =>
+      ([id, column]) => {
+        const card = cards.get(standsFor.get(id));
+        if (!card) return;
+        marked.push(card.group, card.rows.get(column).value);
+        marked.slice(-2).forEach((element) => element.classList.add(kind));
+      };
     (step.reads ?? []).forEach(mark("mg-read"));
     (step.writes ?? []).forEach(mark("mg-write"));
     for (const id of step.edges ?? []) {
@@ -279,33 +456,73 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       under.append(wire.group); // on top of edges that share its way
       lit.push(wire);
     }
-    const said = (step.contribs ?? []).filter(({ edge, local }) => local !== undefined && wires.has(edge)).map(({ edge, local }) => [wires.get(edge), "× " + brief(local, 12, 1)]);
-    const spread = (step.edges ?? []).map((id) => edges.find((e) => e.id === id)).find((e) => e.broadcast && wires.has(e.id));
+    const said = (step.contribs ?? [])
+      .filter(({ edge, local }) => local !== undefined && wires.has(edge))
+      .map(({ edge, local }) => [wires.get(edge), "× " + brief(local, 12, 1)]);
+    const spread = (step.edges ?? [])
+      .map((id) => edges.find((e) => e.id === id))
+      .find((e) => e.broadcast && wires.has(e.id));
     if (spread && columnOf(step) === "g") said.push([wires.get(spread.id), t("summed")]);
     label(said);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
   function label(said) {
-    const boxes = said.length ? [...standing, ...noted] : [], busy = lit.map((wire) => wire.points);
-    const rest = said.length ? [...new Set(wires.values())].filter((wire) => !lit.includes(wire)).map((wire) => wire.points) : [];
+    const boxes = said.length ? [...standing, ...noted] : [],
+      busy = lit.map((wire) => wire.points);
+    const rest = said.length
+      ? [...new Set(wires.values())]
+          .filter((wire) => !lit.includes(wire))
+          .map((wire) => wire.points)
+      : [];
     for (const [wire, text] of said) {
-      const { x, y, width, height, small, lead } = placeLabel(text, wire.points, rest, busy, boxes, place);
-      const pill = s("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: height / 2 });
-      const way = lead && s("path", { class: "mg-lead", d: `M${x} ${y}L${lead[0]} ${lead[1]}m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0` });
-      labels.append(s("g", { class: `mg-label${small ? " mg-little" : ""}` }, way, pill, s("text", { x, y: y + (small ? 3.6 : 4) }, text)));
+      const { x, y, width, height, small, lead } = placeLabel(
+        text,
+        wire.points,
+        rest,
+        busy,
+        boxes,
+        place,
+      );
+      const pill = s("rect", {
+        x: x - width / 2,
+        y: y - height / 2,
+        width,
+        height,
+        rx: height / 2,
+      });
+      const way =
+        lead &&
+        s("path", {
+          class: "mg-lead",
+          d: `M${x} ${y}L${lead[0]} ${lead[1]}m-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0`,
+        });
+      labels.append(
+        s(
+          "g",
+          { class: `mg-label${small ? " mg-little" : ""}` },
+          way,
+          pill,
+          s("text", { x, y: y + (small ? 3.6 : 4) }, text),
+        ),
+      );
       boxes.push(around(x, y, width, height));
     }
   }
 
-  // ---- keys: the neighbour of a box in the direction of an arrow key: an input, a user, the next above or below
+  // -- keys: the neighbour of a box in the direction of an arrow key
   function neighbour(id, arrow) {
-    const box = place.nodes[id], ends = [...new Set(wires.values())].map((wire) => wire.ends);
-    const over = (b) => Math.abs(b.x - box.x) < (place.lines ? (b.w + box.w) / 2 : 2); // of the same column, or of the lines above and below
+    const box = place.nodes[id],
+      ends = [...new Set(wires.values())].map((wire) => wire.ends);
+    // of the same column, or of the lines above and below
+    const over = (b) => Math.abs(b.x - box.x) < (place.lines ? (b.w + box.w) / 2 : 2);
     const beside = (b) => b && over(b) && (arrow === "ArrowUp" ? b.y < box.y : b.y > box.y);
-    const found = arrow === "ArrowLeft" ? ends.filter(([, dst]) => dst === id).map(([src]) => src)
-      : arrow === "ArrowRight" ? ends.filter(([src]) => src === id).map(([, dst]) => dst)
-      : shown.filter((other) => beside(place.nodes[other]));
+    const found =
+      arrow === "ArrowLeft"
+        ? ends.filter(([, dst]) => dst === id).map(([src]) => src)
+        : arrow === "ArrowRight"
+          ? ends.filter(([src]) => src === id).map(([, dst]) => dst)
+          : shown.filter((other) => beside(place.nodes[other]));
     const distance = (other) => Math.abs(place.nodes[other].y - box.y);
     return found.sort((a, b) => distance(a) - distance(b))[0];
   }
@@ -317,28 +534,97 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   }
   // One stop of the Tab key for the whole graph: the node that had the focus last.
   function rove(id) {
-    for (const [other, card] of cards) card.group.setAttribute("tabindex", other === id ? "0" : "-1");
+    for (const [other, card] of cards)
+      card.group.setAttribute("tabindex", other === id ? "0" : "-1");
   }
 
-  const smaller = iconButton("zoomOut", t, () => zoomBy(0.8)), larger = iconButton("zoomIn", t, () => zoomBy(1.25));
-  const all = (on) => h("button", { type: "button", class: "mg-fold", onclick: () => toggleAll(on) }, t(on ? "openAll" : "closeAll"));
-  const bar = tree && h("div", { class: "mg-groups" }, nodes.length <= MOST_OPEN && all(true), all(false), opened);
-  const legend = h("span", { class: "mg-legend" }, swatch("read"), t("read"), swatch("write"), t("written"));
+  const smaller = iconButton("zoomOut", t, () => zoomBy(0.8)),
+    larger = iconButton("zoomIn", t, () => zoomBy(1.25));
+  const all = (on) =>
+    h(
+      "button",
+      { type: "button", class: "mg-fold", onclick: () => toggleAll(on) },
+      t(on ? "openAll" : "closeAll"),
+    );
+  const bar =
+    tree &&
+    h("div", { class: "mg-groups" }, nodes.length <= MOST_OPEN && all(true), all(false), opened);
+  const legend = h(
+    "span",
+    { class: "mg-legend" },
+    swatch("read"),
+    t("read"),
+    swatch("write"),
+    t("written"),
+  );
   const word = (node) => (node.stage === "jvp" ? "stageJvp" : `stage${stageOf(node)}`);
-  const stages = [...new Map(nodes.filter(stageOf).map((node) => [word(node), stageOf(node)]))].sort((a, b) => a[1] - b[1]);
-  const generation = (stage, name, ...more) => h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage", ...more), t(name));
-  const square = (kind, name) => h("span", { class: "mg-legend mg-squares" }, s("svg", { viewBox: "0 0 14 14", class: `mg-square mg-${kind}`, "aria-hidden": "true" }, s("rect", { x: 3, y: 3, width: 8, height: 8, class: "mg-kept" })), t(name));
+  const stages = [
+    ...new Map(nodes.filter(stageOf).map((node) => [word(node), stageOf(node)])),
+  ].sort((a, b) => a[1] - b[1]);
+  const generation = (stage, name, ...more) =>
+    h("span", { class: `mg-legend mg-stage-${stage}` }, swatch("stage", ...more), t(name));
+  const square = (kind, name) =>
+    h(
+      "span",
+      { class: "mg-legend mg-squares" },
+      s(
+        "svg",
+        { viewBox: "0 0 14 14", class: `mg-square mg-${kind}`, "aria-hidden": "true" },
+        s("rect", { x: 3, y: 3, width: 8, height: 8, class: "mg-kept" }),
+      ),
+      t(name),
+    );
   const slants = s("path", { class: "mg-slant", d: "M4 12l8 -10M10 12l8 -10" });
-  const generations = [stages.length > 0 && generation(0, "stage0"), ...stages.map(([name, stage]) => generation(stage, name)),
-    nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants), keeping && square("here", "keptMark"), keeping && frees && square("freed", "freedMark")];
-  const caption = h("figcaption", null, h("span", null, t("graph")), generations, legend,
-    h("div", { class: "mg-zoom" }, smaller, iconButton("fit", t, () => fit(true)), larger));
+  const generations = [
+    stages.length > 0 && generation(0, "stage0"),
+    ...stages.map(([name, stage]) => generation(stage, name)),
+    nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants),
+    keeping && square("here", "keptMark"),
+    keeping && frees && square("freed", "freedMark"),
+  ];
+  const caption = h(
+    "figcaption",
+    null,
+    h("span", null, t("graph")),
+    generations,
+    legend,
+    h(
+      "div",
+      { class: "mg-zoom" },
+      smaller,
+      iconButton("fit", t, () => fit(true)),
+      larger,
+    ),
+  );
   build();
   return {
-    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip), svg, fit, follow, rearranged, opened: () => [...open], breakLines: (on) => { broken = on; }, long: flat.width > LONG, update, walk, rove, toggle, zoomBy, labels,
-    arrange: (wanted = columnsShown) => arrange(wanted), cards: () => cards, place: () => place, flat: () => flat, shown: () => shown, tree,
-    stands: (id) => standsFor.get(id) ?? id, wire: (edge) => wires.get(edge), isGroup: (id) => Boolean(tree?.groups.has(id)),
-    large: nodes.length > MANY, nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
+    box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip),
+    svg,
+    fit,
+    follow,
+    rearranged,
+    opened: () => [...open],
+    breakLines: (on) => {
+      broken = on;
+    },
+    long: flat.width > LONG,
+    update,
+    walk,
+    rove,
+    toggle,
+    zoomBy,
+    labels,
+    arrange: (wanted = columnsShown) => arrange(wanted),
+    cards: () => cards,
+    place: () => place,
+    flat: () => flat,
+    shown: () => shown,
+    tree,
+    stands: (id) => standsFor.get(id) ?? id,
+    wire: (edge) => wires.get(edge),
+    isGroup: (id) => Boolean(tree?.groups.has(id)),
+    large: nodes.length > MANY,
+    nameOf: (id) => tree?.groups.get(id)?.label ?? nodeName(byId.get(id)),
   };
 }
 

@@ -1,14 +1,19 @@
-// Groups: Modules as boxes that open, repeated blocks folded into one, and, in a large graph without Modules, stretches of its operations.
+// Groups: Modules as boxes that open, repeated blocks folded into one, and, in a large graph
+// without Modules, stretches of its operations.
 //
-// A group is a run of neighbours in the order of birth. So the graph of boxes has no cycle, whatever is open: edges lead from older to younger.
+// A group is a run of neighbours in the order of birth. So the graph of boxes has no cycle,
+// whatever is open: edges lead from older to younger.
 
 export const MANY = 150; // nodes beyond which a graph is never shown whole at first
 
 const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kind);
 
-// The tree: items are node ids or groups {id, label, items, leaves, last, times?}. Null where there is nothing to group.
+// The tree: items are node ids or groups {id, label, items, leaves, last, times?}. Null where there
+// is nothing to group.
 export function groupTree(trace) {
-  const { nodes, edges } = trace, paths = new Map(), users = new Map();
+  const { nodes, edges } = trace,
+    paths = new Map(),
+    users = new Map();
   const named = nodes.some((node) => node.group);
   if (!named && nodes.length <= MANY) return null;
   for (const e of edges) users.set(e.src, [...(users.get(e.src) ?? []), e.dst]);
@@ -16,21 +21,26 @@ export function groupTree(trace) {
   const order = [];
   for (const node of nodes.filter((one) => !isSource(one))) order.push(node.id);
   if (!named) chunks(order, paths);
-  // A parameter or constant that only one group uses stands in that group, right before its first use.
-  const before = new Map(), outside = [];
+  // A parameter or constant that only one group uses stands in that group, right before its first
+  // use.
+  const before = new Map(),
+    outside = [];
   for (const node of nodes.filter(isSource)) {
-    const all = (users.get(node.id) ?? []).map((id) => paths.get(id).join("/")), first = users.get(node.id)?.[0];
+    const all = (users.get(node.id) ?? []).map((id) => paths.get(id).join("/")),
+      first = users.get(node.id)?.[0];
     const run = node.kind !== "input" && all[0] && all.every((path) => path === all[0]);
     paths.set(node.id, run ? paths.get(first) : []);
     if (run) before.set(first, [...(before.get(first) ?? []), node.id]);
     else outside.push(node.id);
   }
   const sequence = order.flatMap((id) => [...(before.get(id) ?? []), id]);
-  const byId = new Map(nodes.map((node) => [node.id, node])), groups = new Map();
+  const byId = new Map(nodes.map((node) => [node.id, node])),
+    groups = new Map();
   const items = [...outside, ...fold(runs(sequence, 0, null), null)];
 
   function add(label, inside, parent, more = {}) {
-    const id = `group ${groups.size + 1}`, group = { id, label, parent, ...more };
+    const id = `group ${groups.size + 1}`,
+      group = { id, label, parent, ...more };
     groups.set(id, group);
     group.items = inside(group);
     group.leaves = group.items.flatMap((item) => groups.get(item)?.leaves ?? [item]);
@@ -40,42 +50,64 @@ export function groupTree(trace) {
   }
   function runs(ids, depth, parent) {
     const out = [];
-    for (let i = 0; i < ids.length; ) {
+    for (let i = 0; i < ids.length;) {
       const part = paths.get(ids[i])[depth];
       let end = i + 1;
       while (part !== undefined && end < ids.length && paths.get(ids[end])[depth] === part) end++;
-      out.push(part === undefined ? ids[i] : add(part, (own) => fold(runs(ids.slice(i, end), depth + 1, own), own), parent));
+      out.push(
+        part === undefined
+          ? ids[i]
+          : add(part, (own) => fold(runs(ids.slice(i, end), depth + 1, own), own), parent),
+      );
       i = end;
     }
     return out;
   }
   // What an item is made of: equal signatures are repetitions of one block.
   function signature(item) {
-    const group = groups.get(item), node = byId.get(item);
-    if (group) return `[${(group.times ? `${group.times}*` : "") + group.items.map(signature).join(",")}]`;
+    const group = groups.get(item),
+      node = byId.get(item);
+    if (group)
+      return `[${(group.times ? `${group.times}*` : "") + group.items.map(signature).join(",")}]`;
     return `${node.op ?? node.kind}${(node.shape ?? []).join("x")}`;
   }
-  // Whether each block feeds the next. Branches side by side may look alike, but they are no repetition: one box would hide the fork.
+  // Whether each block feeds the next. Branches side by side may look alike, but they are no
+  // repetition: one box would hide the fork.
   function chained(items, at, p, times) {
-    const leaves = (j) => items.slice(at + j * p, at + (j + 1) * p).flatMap((item) => groups.get(item)?.leaves ?? [item]);
+    const leaves = (j) =>
+      items
+        .slice(at + j * p, at + (j + 1) * p)
+        .flatMap((item) => groups.get(item)?.leaves ?? [item]);
     return Array.from({ length: times - 1 }, (_, j) => new Set(leaves(j + 1))).every((next, j) =>
-      leaves(j).some((id) => (users.get(id) ?? []).some((user) => next.has(user))));
+      leaves(j).some((id) => (users.get(id) ?? []).some((user) => next.has(user))),
+    );
   }
   function fold(items, parent) {
     if (!named) return items;
-    const signs = items.map(signature), out = [];
-    for (let i = 0; i < items.length; ) {
-      const found = [1, 2, 3, 4].map((p) => [p, repeats(signs, i, p)]).find(([p, times]) =>
-        times > 1 && items.slice(i, i + p).some((item) => groups.has(item)) && chained(items, i, p, times));
+    const signs = items.map(signature),
+      out = [];
+    for (let i = 0; i < items.length;) {
+      const found = [1, 2, 3, 4]
+        .map((p) => [p, repeats(signs, i, p)])
+        .find(
+          ([p, times]) =>
+            times > 1 &&
+            items.slice(i, i + p).some((item) => groups.has(item)) &&
+            chained(items, i, p, times),
+        );
       if (!found) {
         out.push(items[i++]);
         continue;
       }
-      const [p, times] = found, start = i;
+      const [p, times] = found,
+        start = i;
       const block = (j) => items.slice(start + j * p, start + (j + 1) * p);
       const name = (list) => groups.get(list.find((item) => groups.has(item))).label;
       const label = `${name(block(0))} … ${name(block(times - 1))}`;
-      const each = (own) => Array.from({ length: times }, (_, j) => (p === 1 ? block(j)[0] : add(name(block(j)), () => block(j), own)));
+      const each = (own) =>
+        Array.from({ length: times }, (_, j) =>
+          p === 1 ? block(j)[0] : add(name(block(j)), () => block(j), own),
+        );
       out.push(add(label, each, parent, { times }));
       i += p * times;
     }
@@ -86,7 +118,11 @@ export function groupTree(trace) {
 
 function repeats(signs, at, p) {
   let times = 1;
-  while (at + (times + 1) * p <= signs.length && signs.slice(at, at + p).every((sign, j) => sign === signs[at + times * p + j])) times++;
+  while (
+    at + (times + 1) * p <= signs.length &&
+    signs.slice(at, at + p).every((sign, j) => sign === signs[at + times * p + j])
+  )
+    times++;
   return times;
 }
 
@@ -94,7 +130,8 @@ function repeats(signs, at, p) {
 function chunks(order, paths) {
   const size = Math.min(48, Math.max(12, Math.ceil(Math.sqrt(order.length))));
   const outer = order.length / size > 48 ? size * Math.ceil(Math.sqrt(order.length / size)) : 0;
-  const name = (from, length) => `${order[from]} … ${order[Math.min(order.length, from + length) - 1]}`;
+  const name = (from, length) =>
+    `${order[from]} … ${order[Math.min(order.length, from + length) - 1]}`;
   order.forEach((id, i) => {
     const inner = name(i - (i % size), size);
     paths.set(id, outer ? [name(i - (i % outer), outer), inner] : [inner]);
@@ -121,7 +158,8 @@ export function openAtFirst(tree) {
 
 // What is to be seen: the ids in order, and for each node the id that stands for it.
 export function visible(tree, open) {
-  const shown = [], standsFor = new Map();
+  const shown = [],
+    standsFor = new Map();
   function visit(items) {
     for (const item of items) {
       const group = tree.groups.get(item);

@@ -1,4 +1,5 @@
-// What a host may hand over: one Trace; a pair of Traces to compare; a grid of Traces behind sliders. Each becomes a viewer on one clock.
+// What a host may hand over: one Trace; a pair of Traces to compare; a grid of Traces behind
+// sliders. Each becomes a viewer on one clock.
 
 import { h } from "./dom.js";
 import { short } from "./numbers.js";
@@ -10,23 +11,60 @@ export function mount(el, document_, options = {}) {
   return (kinds[document_?.schema] ?? mountTrace)(el, document_, options);
 }
 
-// What a document is made of, as a word: views and groups that were open in one are those of another that is made of the same.
+// What a document is made of, as a word: views and groups that were open in one are those of
+// another that is made of the same.
 export function madeOf(document_) {
-  const { nodes, edges, steps, columns, schema, inputs, templates } = document_.first ?? document_.templates?.[0]?.trace ?? document_;
+  const { nodes, edges, steps, columns, schema, inputs, templates } =
+    document_.first ?? document_.templates?.[0]?.trace ?? document_;
   const many = [nodes, edges, steps, columns, inputs, templates].map((list) => list?.length ?? 0);
   return [schema, ...many, nodes?.at(-1)?.id].join(" ");
 }
 
 // In place of what could not be read.
-export const failed = (el, error, options = {}) => failure(el, translator(options.lang), `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);
+export const failed = (el, error, options = {}) =>
+  failure(
+    el,
+    translator(options.lang),
+    `${error?.name ?? "Error"}: ${error?.message ?? error}`,
+    options,
+  );
 
-// Two Traces, one below the other; moving in one moves the other to the same step. Where they part is marked in both.
+// Two Traces, one below the other; moving in one moves the other to the same step. Where they part
+// is marked in both.
 function mountPair(el, { first, second, difference, names }, options) {
-  const t = translator(options.lang), places = [h("div"), h("div")], viewers = [];
-  const said = h("p", { class: "mg-sumup", role: "status" }, difference ? whereTheyPart(difference, differenceText(first, difference, t), t) : t("pairSame"));
-  const jump = difference && difference.step !== null && h("button", { type: "button", class: "mg-fold", onclick: () => go(difference.step + 1) }, t("pairJump"));
-  const bar = h("div", { class: "mg-root mg-strip", "data-theme": options.theme, lang: t.lang, "data-lm-suppress-shortcuts": "true" }, said, jump);
-  const root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, places.map((place, i) => [h("p", { class: "mg-pairname" }, names?.[i] ?? ""), place]));
+  const t = translator(options.lang),
+    places = [h("div"), h("div")],
+    viewers = [];
+  const said = h(
+    "p",
+    { class: "mg-sumup", role: "status" },
+    difference ? whereTheyPart(difference, differenceText(first, difference, t), t) : t("pairSame"),
+  );
+  const jump =
+    difference &&
+    difference.step !== null &&
+    h(
+      "button",
+      { type: "button", class: "mg-fold", onclick: () => go(difference.step + 1) },
+      t("pairJump"),
+    );
+  const bar = h(
+    "div",
+    {
+      class: "mg-root mg-strip",
+      "data-theme": options.theme,
+      lang: t.lang,
+      "data-lm-suppress-shortcuts": "true",
+    },
+    said,
+    jump,
+  );
+  const root = h(
+    "section",
+    { class: "mg-pair", "aria-label": t("pair") },
+    bar,
+    places.map((place, i) => [h("p", { class: "mg-pairname" }, names?.[i] ?? ""), place]),
+  );
   el.replaceChildren(root);
   function go(k, tell = true) {
     viewers.forEach((viewer) => viewer.go(Math.min(k, viewer.length)));
@@ -34,44 +72,92 @@ function mountPair(el, { first, second, difference, names }, options) {
   }
   const kept = [...(options.kept?.both ?? [])];
   for (const [i, trace] of [first, second].entries()) {
-    const differs = difference?.node && { node: i ? difference.other ?? difference.node : difference.node, column: difference.column };
-    viewers.push(mountTrace(places[i], trace, { ...options, heading: false, differs, kept: kept[i], onKeep: (state) => { kept[i] = state; options.onKeep?.({ both: [...kept] }); }, onStep: (k) => {
-      viewers[1 - i]?.go(Math.min(k, viewers[1 - i].length));
-      options.onStep?.(viewers[0].step());
-    } }));
+    const differs = difference?.node && {
+      node: i ? (difference.other ?? difference.node) : difference.node,
+      column: difference.column,
+    };
+    viewers.push(
+      mountTrace(places[i], trace, {
+        ...options,
+        heading: false,
+        differs,
+        kept: kept[i],
+        onKeep: (state) => {
+          kept[i] = state;
+          options.onKeep?.({ both: [...kept] });
+        },
+        onStep: (k) => {
+          viewers[1 - i]?.go(Math.min(k, viewers[1 - i].length));
+          options.onStep?.(viewers[0].step());
+        },
+      }),
+    );
   }
   return {
-    go, root, length: viewers[0].length, step: () => viewers[0].step(), views: () => viewers[0].views(),
-    theme: (name) => [bar, ...viewers.map((v) => v.root)].forEach((e) => { e.dataset.theme = name; }), destroy: () => viewers.forEach((v) => v.destroy()),
+    go,
+    root,
+    length: viewers[0].length,
+    step: () => viewers[0].step(),
+    views: () => viewers[0].views(),
+    theme: (name) =>
+      [bar, ...viewers.map((v) => v.root)].forEach((e) => {
+        e.dataset.theme = name;
+      }),
+    destroy: () => viewers.forEach((v) => v.destroy()),
   };
 }
 
 // Traces that differ in their make, and not in a number, part at no step.
-const whereTheyPart = ({ step }, say, t) => (step === null || step === undefined ? t("pairIs", { say }) : t("pairAt", { step: step + 1, say }));
+const whereTheyPart = ({ step }, say, t) =>
+  step === null || step === undefined ? t("pairIs", { say }) : t("pairAt", { step: step + 1, say });
 
-// The difference as a sentence. Python brings it in English; in another language it is made anew from what it says as data.
+// The difference as a sentence. Python brings it in English; in another language it is made anew
+// from what it says as data.
 function differenceText(trace, { say, kind, node, column, expected, got, edge }, t) {
   if (!t.foreign) return say;
-  if (node === null || node === undefined || column === null || column === undefined) return t("pairStructure", { node: node ?? "" });
-  const along = trace.edges.find((e) => e.id === edge), sender = along && (along.src === node ? along.dst : along.src);
+  if (node === null || node === undefined || column === null || column === undefined)
+    return t("pairStructure", { node: node ?? "" });
+  const along = trace.edges.find((e) => e.id === edge),
+    sender = along && (along.src === node ? along.dst : along.src);
   const values = { node, column: t(column), sender, expected: short(expected), got: short(got) };
-  const sign = typeof expected === "number" && expected !== 0 && got === -expected ? ` ${t("pairSign")}` : "";
+  const sign =
+    typeof expected === "number" && expected !== 0 && got === -expected ? ` ${t("pairSign")}` : "";
   return t(kind === "missing" ? "pairMissing" : along ? "pairEdge" : "pairValue", values) + sign;
 }
 
-// Sliders over a viewer. A grid holds its Traces as one template and, for each point, the values that differ from it.
+// Sliders over a viewer. A grid holds its Traces as one template and, for each point, the values
+// that differ from it.
 function mountGrid(el, grid, options) {
-  const sizes = grid.inputs.map((input) => input.values.length), held = options.kept?.at;
-  const at = held?.length === sizes.length && held.every((i, k) => i < sizes[k]) ? [...held] : [...grid.start];
+  const sizes = grid.inputs.map((input) => input.values.length),
+    held = options.kept?.at;
+  const at =
+    held?.length === sizes.length && held.every((i, k) => i < sizes[k])
+      ? [...held]
+      : [...grid.start];
   const onKeep = (state) => options.onKeep?.({ ...state, at: [...at] });
   const index = () => at.reduce((all, i, k) => all * sizes[k] + i, 0);
-  return withSliders(el, grid.inputs.map((input, k) => ({
-    name: input.name, min: 0, max: sizes[k] - 1, step: 1, value: at[k], text: (i) => short(input.values[i]), moved: (i) => { at[k] = i; },
-  })), () => filled(grid, index()), { ...options, onKeep });
+  return withSliders(
+    el,
+    grid.inputs.map((input, k) => ({
+      name: input.name,
+      min: 0,
+      max: sizes[k] - 1,
+      step: 1,
+      value: at[k],
+      text: (i) => short(input.values[i]),
+      moved: (i) => {
+        at[k] = i;
+      },
+    })),
+    () => filled(grid, index()),
+    { ...options, onKeep },
+  );
 }
 
 function filled(grid, i) {
-  const [number, ...held] = grid.points[i], { trace, holes } = grid.templates[number], copy = structuredClone(trace);
+  const [number, ...held] = grid.points[i],
+    { trace, holes } = grid.templates[number],
+    copy = structuredClone(trace);
   holes.forEach((path, k) => {
     const last = path.at(-1);
     path.slice(0, -1).reduce((place, name) => place[name], copy)[last] = held[k];
@@ -79,15 +165,30 @@ function filled(grid, i) {
   return copy;
 }
 
-// inputs: [{name, min, max, step, value, text(v), moved(v)}]; current(): the Trace at the sliders' place.
+// inputs: [{name, min, max, step, value, text(v), moved(v)}]; current(): the Trace at the sliders'
+// place.
 export function withSliders(el, inputs, current, options) {
-  const t = translator(options.lang), place = h("div");
+  const t = translator(options.lang),
+    place = h("div");
   let viewer = null;
   const rows = inputs.map((input) => {
     const shown = h("output", { class: "mg-slid" }, input.text(input.value));
-    const slider = h("input", { type: "range", class: "mg-slider", min: input.min, max: input.max, step: input.step, value: input.value, "aria-label": input.name, "aria-valuetext": input.text(input.value) });
+    const slider = h("input", {
+      type: "range",
+      class: "mg-slider",
+      min: input.min,
+      max: input.max,
+      step: input.step,
+      value: input.value,
+      "aria-label": input.name,
+      "aria-valuetext": input.text(input.value),
+    });
     slider.value = input.value;
-    const fill = () => slider.style.setProperty("--mg-at", (Number(slider.value) - input.min) / (input.max - input.min));
+    const fill = () =>
+      slider.style.setProperty(
+        "--mg-at",
+        (Number(slider.value) - input.min) / (input.max - input.min),
+      );
     fill();
     slider.addEventListener("input", () => {
       const value = Number(slider.value);
@@ -97,14 +198,33 @@ export function withSliders(el, inputs, current, options) {
       input.moved(value);
       if (current) show(current());
     });
-    return h("label", { class: "mg-slide" }, h("span", null, `${input.name} =`), shown, h("span", { class: "mg-track" }, slider));
+    return h(
+      "label",
+      { class: "mg-slide" },
+      h("span", null, `${input.name} =`),
+      shown,
+      h("span", { class: "mg-track" }, slider),
+    );
   });
-  const bar = h("div", { class: "mg-root mg-strip", "data-theme": options.theme, lang: t.lang, role: "group", "aria-label": t("inputs"), "data-lm-suppress-shortcuts": "true" }, rows);
+  const bar = h(
+    "div",
+    {
+      class: "mg-root mg-strip",
+      "data-theme": options.theme,
+      lang: t.lang,
+      role: "group",
+      "aria-label": t("inputs"),
+      "data-lm-suppress-shortcuts": "true",
+    },
+    rows,
+  );
   const root = h("section", { class: "mg-slides", "aria-label": t("inputs") }, bar, place);
   el.replaceChildren(root);
   // The same step of the new Trace, with the same views open.
   function show(trace) {
-    const kept = viewer ? { step: Math.min(viewer.step(), trace?.steps?.length ?? 0), kept: viewer.state() } : {};
+    const kept = viewer
+      ? { step: Math.min(viewer.step(), trace?.steps?.length ?? 0), kept: viewer.state() }
+      : {};
     const tall = place.offsetHeight;
     place.style.minHeight = `${tall}px`;
     viewer?.destroy();
@@ -114,8 +234,22 @@ export function withSliders(el, inputs, current, options) {
   }
   if (current) show(current());
   return {
-    show, root, fail: (message) => { viewer?.destroy(); viewer = failure(place, t, message, options); },
-    get length() { return viewer?.length ?? 0; }, go: (k) => viewer?.go(k), step: () => viewer?.step() ?? 0, views: () => viewer?.views() ?? [],
-    theme: (name) => [bar, viewer.root].forEach((e) => { e.dataset.theme = name; }), destroy: () => viewer?.destroy(),
+    show,
+    root,
+    fail: (message) => {
+      viewer?.destroy();
+      viewer = failure(place, t, message, options);
+    },
+    get length() {
+      return viewer?.length ?? 0;
+    },
+    go: (k) => viewer?.go(k),
+    step: () => viewer?.step() ?? 0,
+    views: () => viewer?.views() ?? [],
+    theme: (name) =>
+      [bar, viewer.root].forEach((e) => {
+        e.dataset.theme = name;
+      }),
+    destroy: () => viewer?.destroy(),
   };
 }

@@ -1,25 +1,51 @@
-// A graph much wider than its box, broken into lines as text is: each line runs from left to right, so that an arrow to the left is an adjoint
-// everywhere. A wire to a further line leaves at the right end of its own, runs back between the lines, and enters at the left. The same rules
-// as viz/layout/lines.py; a test compares them.
+// A graph much wider than its box, broken into lines as text is: each line runs from left to right,
+// so that an arrow to the left is an adjoint everywhere. A wire to a further line leaves at the
+// right end of its own, runs back between the lines, and enters at the left. The same rules as
+// viz/layout/lines.py; a test compares them.
 
-const RIM = 12, ASIDE = 16, TRACK = 12, GUTTER = 17, USUAL_GAP = 90, LEAST_GAP = 64, SMALL_GAP = 44, SMALL_SCREEN = 500, STRETCH = 60, BAND_GAP = 20, LABEL = 30, APART = 80, MOST_WIRES = 6, SQUARE_WIRES = 2, LEAST_COLUMNS = 1.5;
+const RIM = 12,
+  ASIDE = 16,
+  TRACK = 12,
+  GUTTER = 17,
+  USUAL_GAP = 90,
+  LEAST_GAP = 64,
+  SMALL_GAP = 44,
+  SMALL_SCREEN = 500,
+  STRETCH = 60,
+  BAND_GAP = 20,
+  LABEL = 30,
+  APART = 80,
+  MOST_WIRES = 6,
+  SQUARE_WIRES = 2,
+  LEAST_COLUMNS = 1.5;
 
 /**
- * place: {width, height, nodes, edges} as a layout gives it; joined: its edges as [{id, src, dst}]; wide: the width that a line may take.
- * Returns the same form with `lines`: [{top, bottom, from, to}], each line's height in the new picture and its part of the old one's width; or
- * null where one line is enough, where most lines would hold one column only, and where so many wires cross every break that lines would be a tangle.
+ * place: {width, height, nodes, edges} as a layout gives it; joined: its edges as [{id, src, dst}];
+ * wide: the width that a line may take.
+ * Returns the same form with `lines`: [{top, bottom, from, to}], each line's height in the new
+ * picture and its part of the old one's width; or null where one line is enough, where most lines
+ * would hold one column only, and where so many wires cross every break that lines would be a
+ * tangle.
  */
 export function inLines(place, joined, wide) {
   if (place.width <= wide) return null;
-  const columns = uprightsOf(place.nodes), least = wide < SMALL_SCREEN ? SMALL_GAP : LEAST_GAP, edges = joined.filter((e) => place.edges[e.id]?.points.length > 1);
-  const gaps = columns.slice(1).map((column, k) => column.left - columns[k].right).map((gap) => Math.max(Math.min(gap, least), gap - USUAL_GAP + least));
+  const columns = uprightsOf(place.nodes),
+    least = wide < SMALL_SCREEN ? SMALL_GAP : LEAST_GAP,
+    edges = joined.filter((e) => place.edges[e.id]?.points.length > 1);
+  const gaps = columns
+    .slice(1)
+    .map((column, k) => column.left - columns[k].right)
+    .map((gap) => Math.max(Math.min(gap, least), gap - USUAL_GAP + least));
   const crossing = crossingOf(columns, edges);
   let tracks = 1;
   for (let pass = 0; pass < 3; pass++) {
-    const room = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1)), starts = squared(columns, gaps, crossing, room) ?? brokenAt(columns, gaps, crossing, room);
+    const room = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1)),
+      starts = squared(columns, gaps, crossing, room) ?? brokenAt(columns, gaps, crossing, room);
     if (!starts || columns.length < LEAST_COLUMNS * starts.length) return null;
-    const wires = wiresOf(place, edges, columns, starts), needs = Math.max(1, wires.right, wires.left);
-    if (needs <= tracks || pass === 2) return arranged(place, edges, columns, gaps, starts, wires, room);
+    const wires = wiresOf(place, edges, columns, starts),
+      needs = Math.max(1, wires.right, wires.left);
+    if (needs <= tracks || pass === 2)
+      return arranged(place, edges, columns, gaps, starts, wires, room);
     tracks = needs;
   }
 }
@@ -27,7 +53,9 @@ export function inLines(place, joined, wide) {
 // What stands above one another, from left to right: {left, right, ids}.
 function uprightsOf(nodes) {
   const found = [];
-  for (const [id, { x, w }] of Object.entries(nodes).sort((a, b) => a[1].x - a[1].w / 2 - (b[1].x - b[1].w / 2))) {
+  for (const [id, { x, w }] of Object.entries(nodes).sort(
+    (a, b) => a[1].x - a[1].w / 2 - (b[1].x - b[1].w / 2),
+  )) {
     const last = found.at(-1);
     if (last && x - w / 2 < last.right + 1) {
       last.right = Math.max(last.right, x + w / 2);
@@ -37,11 +65,13 @@ function uprightsOf(nodes) {
   return found;
 }
 
-const numbered = (columns) => new Map(columns.flatMap((column, k) => column.ids.map((id) => [id, k])));
+const numbered = (columns) =>
+  new Map(columns.flatMap((column, k) => column.ids.map((id) => [id, k])));
 
 // How many of the sorted numbers are less than x.
 function before(numbers, x) {
-  let low = 0, high = numbers.length;
+  let low = 0,
+    high = numbers.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (numbers[middle] < x) low = middle + 1;
@@ -52,7 +82,9 @@ function before(numbers, x) {
 
 // For each place between two columns: how many nodes have a wire across it.
 function crossingOf(columns, edges) {
-  const column = numbered(columns), reach = new Map(), out = columns.map(() => 0);
+  const column = numbered(columns),
+    reach = new Map(),
+    out = columns.map(() => 0);
   for (const { src, dst } of edges) reach.set(src, Math.max(reach.get(src) ?? 0, column.get(dst)));
   for (const [src, far] of reach) {
     out[column.get(src)]++;
@@ -62,15 +94,25 @@ function crossingOf(columns, edges) {
   return out.map((change) => (sum += change));
 }
 
-// The first column of each line: as few lines as can be, evenly full, broken where few wires cross. Null: no such breaks, or one line only.
+// The first column of each line: as few lines as can be, evenly full, broken where few wires cross.
+// Null: no such breaks, or one line only.
 function brokenAt(columns, gaps, crossing, room) {
-  const n = columns.length, best = [0], from = [];
+  const n = columns.length,
+    best = [0],
+    from = [];
   for (let end = 0; end < n; end++) {
     best.push(Infinity);
     for (let start = end, used = 0; start >= 0; start--) {
       used += columns[start].right - columns[start].left + (start < end ? gaps[start] : 0);
       if (used > room && start < end) break;
-      const cost = best[start] + 1 + (end === n - 1 ? 0 : crossing[end] > MOST_WIRES ? Infinity : (1 - Math.min(1, used / room)) ** 2 + 0.15 * crossing[end]);
+      const cost =
+        best[start] +
+        1 +
+        (end === n - 1
+          ? 0
+          : crossing[end] > MOST_WIRES
+            ? Infinity
+            : (1 - Math.min(1, used / room)) ** 2 + 0.15 * crossing[end]);
       if (cost < best[end + 1]) [best[end + 1], from[end + 1]] = [cost, start];
     }
   }
@@ -80,20 +122,29 @@ function brokenAt(columns, gaps, crossing, room) {
   return starts.length > 1 ? starts : null;
 }
 
-// The same number of columns in each line, standing below one another, where that takes hardly more lines: it is calmer to look at.
+// The same number of columns in each line, standing below one another, where that takes hardly more
+// lines: it is calmer to look at.
 function squared(columns, gaps, crossing, room) {
-  const free = brokenAt(columns, gaps, crossing, room), n = columns.length;
-  for (let many = Math.max(0, ...(free ?? []).map((start, i) => (free[i + 1] ?? n) - start)); many > 1; many--) {
+  const free = brokenAt(columns, gaps, crossing, room),
+    n = columns.length;
+  for (
+    let many = Math.max(0, ...(free ?? []).map((start, i) => (free[i + 1] ?? n) - start));
+    many > 1;
+    many--
+  ) {
     if (Math.ceil(n / many) > 1.2 * free.length) return null;
-    const starts = Array.from({ length: Math.ceil(n / many) }, (_, i) => i * many), { needs } = slotsOf(columns, gaps, starts);
-    if (needs <= room && starts.slice(1).every((start) => crossing[start - 1] <= SQUARE_WIRES)) return starts;
+    const starts = Array.from({ length: Math.ceil(n / many) }, (_, i) => i * many),
+      { needs } = slotsOf(columns, gaps, starts);
+    if (needs <= room && starts.slice(1).every((start) => crossing[start - 1] <= SQUARE_WIRES))
+      return starts;
   }
   return null;
 }
 
 // The widths of the places in a line, and of the gaps between them, that suit all lines.
 function slotsOf(columns, gaps, starts) {
-  const wide = [], apart = [];
+  const wide = [],
+    apart = [];
   starts.forEach((start, i) => {
     for (let k = start; k < (starts[i + 1] ?? columns.length); k++) {
       wide[k - start] = Math.max(wide[k - start] ?? 0, columns[k].right - columns[k].left);
@@ -104,49 +155,91 @@ function slotsOf(columns, gaps, starts) {
   return { wide, apart, needs: sum(wide) + sum(apart) };
 }
 
-// Which wires go on in a further line, and on which track each runs: down at the right, back above the line, down at the left.
+// Which wires go on in a further line, and on which track each runs: down at the right, back above
+// the line, down at the left.
 function wiresOf(place, edges, columns, starts) {
-  const column = numbered(columns), line = starts.flatMap((start, i) => Array((starts[i + 1] ?? columns.length) - start).fill(i)), lineOf = (k) => line[k];
-  const middles = columns.slice(1).map((c, k) => (columns[k].right + c.left) / 2), at = (x) => line[before(middles, x)];
-  const parts = new Map(), leaving = new Map();
+  const column = numbered(columns),
+    line = starts.flatMap((start, i) => Array((starts[i + 1] ?? columns.length) - start).fill(i)),
+    lineOf = (k) => line[k];
+  const middles = columns.slice(1).map((c, k) => (columns[k].right + c.left) / 2),
+    at = (x) => line[before(middles, x)];
+  const parts = new Map(),
+    leaving = new Map();
   for (const e of edges) {
-    const { points } = place.edges[e.id], a = lineOf(column.get(e.src)), b = lineOf(column.get(e.dst));
+    const { points } = place.edges[e.id],
+      a = lineOf(column.get(e.src)),
+      b = lineOf(column.get(e.dst));
     if (a === b) continue;
-    const head = points.filter(([x], i) => i === 0 || (i < points.length - 1 && at(x) === a)), tail = points.filter(([x], i) => i === points.length - 1 || (i > 0 && at(x) === b));
-    const y = head.at(-1)[1], name = `${e.src}\u0000${y}`;
+    const head = points.filter(([x], i) => i === 0 || (i < points.length - 1 && at(x) === a)),
+      tail = points.filter(([x], i) => i === points.length - 1 || (i > 0 && at(x) === b));
+    const y = head.at(-1)[1],
+      name = `${e.src}\u0000${y}`;
     if (!leaving.has(name)) leaving.set(name, { line: a, y, entries: new Map(), right: 0 });
     const { entries } = leaving.get(name);
     entries.set(b, Math.max(entries.get(b) ?? -Infinity, tail[0][1])); // the deepest
     parts.set(e.id, { head, tail, line: b, wire: leaving.get(name) });
   }
   // Whoever leaves higher up, or in an earlier line, runs further outside, so that none crosses it.
-  const last = (wire) => Math.max(...wire.entries.keys()), wires = [...leaving.values()].sort((a, b) => b.line - a.line || b.y - a.y);
+  const last = (wire) => Math.max(...wire.entries.keys()),
+    wires = [...leaving.values()].sort((a, b) => b.line - a.line || b.y - a.y);
   wires.forEach((wire, i) => {
-    const beside = wires.slice(0, i).filter((other) => other.line < last(wire) && wire.line < last(other));
+    const beside = wires
+      .slice(0, i)
+      .filter((other) => other.line < last(wire) && wire.line < last(other));
     wire.right = 1 + Math.max(-1, ...beside.map((other) => other.right));
   });
   const gutters = starts.map((_, line) => {
-    const entering = wires.filter((wire) => wire.entries.has(line)).sort((a, b) => a.right - b.right);
+    const entering = wires
+      .filter((wire) => wire.entries.has(line))
+      .sort((a, b) => a.right - b.right);
     const left = [...entering].sort((a, b) => a.entries.get(line) - b.entries.get(line));
-    return { tracks: new Map(entering.map((wire, i) => [wire, i])), left: new Map(left.map((wire, i) => [wire, i])) };
+    return {
+      tracks: new Map(entering.map((wire, i) => [wire, i])),
+      left: new Map(left.map((wire, i) => [wire, i])),
+    };
   });
-  return { lineOf: new Map([...column].map(([id, k]) => [id, lineOf(k)])), parts, gutters, right: 1 + Math.max(-1, ...wires.map((wire) => wire.right)), left: Math.max(...gutters.map((one) => one.left.size)) };
+  return {
+    lineOf: new Map([...column].map(([id, k]) => [id, lineOf(k)])),
+    parts,
+    gutters,
+    right: 1 + Math.max(-1, ...wires.map((wire) => wire.right)),
+    left: Math.max(...gutters.map((one) => one.left.size)),
+  };
 }
 
-function arranged(place, edges, columns, gaps, starts, { lineOf, parts, gutters, right, left }, room) {
-  const n = columns.length, lines = starts.map((start, i) => ({ start, end: starts[i + 1] ?? n }));
-  const begin = RIM + ASIDE + TRACK * Math.max(0, left - 1), at = [], grown = [], slots = slotsOf(columns, gaps, starts), square = slots.needs <= room;
+function arranged(
+  place,
+  edges,
+  columns,
+  gaps,
+  starts,
+  { lineOf, parts, gutters, right, left },
+  room,
+) {
+  const n = columns.length,
+    lines = starts.map((start, i) => ({ start, end: starts[i + 1] ?? n }));
+  const begin = RIM + ASIDE + TRACK * Math.max(0, left - 1),
+    at = [],
+    grown = [],
+    slots = slotsOf(columns, gaps, starts),
+    square = slots.needs <= room;
   let far = 0;
   for (const [i, line] of lines.entries()) {
     let used = square ? slots.needs : 0;
-    for (let k = line.start; k < line.end && !square; k++) used += columns[k].right - columns[k].left + (k + 1 < line.end ? gaps[k] : 0);
-    const between = (square ? slots.wide.length : line.end - line.start) - 1, more = between && (square || i < lines.length - 1) ? Math.max(0, Math.min(STRETCH, (room - used) / between)) : 0;
+    for (let k = line.start; k < line.end && !square; k++)
+      used += columns[k].right - columns[k].left + (k + 1 < line.end ? gaps[k] : 0);
+    const between = (square ? slots.wide.length : line.end - line.start) - 1,
+      more =
+        between && (square || i < lines.length - 1)
+          ? Math.max(0, Math.min(STRETCH, (room - used) / between))
+          : 0;
     for (let k = line.start, x = begin; k < line.end; k++) {
-      const own = columns[k].right - columns[k].left, wide = square ? slots.wide[k - line.start] : own;
+      const own = columns[k].right - columns[k].left,
+        wide = square ? slots.wide[k - line.start] : own;
       at[k] = x;
       grown[k] = wide / own; // cards that stand below one another are of one width
       far = Math.max(far, x + wide);
-      x += wide + (square ? slots.apart[k - line.start] ?? 0 : gaps[k] ?? 0) + more;
+      x += wide + (square ? (slots.apart[k - line.start] ?? 0) : (gaps[k] ?? 0)) + more;
     }
   }
   const end = (k) => at[k] + (columns[k].right - columns[k].left) * grown[k];
@@ -158,11 +251,14 @@ function arranged(place, edges, columns, gaps, starts, { lineOf, parts, gutters,
     if (x <= to || k + 1 >= stop) return at[k] + (x - from) * grown[k];
     return end(k) + ((x - to) / (columns[k + 1].left - to)) * (at[k + 1] - end(k));
   };
-  // What stands in each line, as heights; where nothing does (a wire passed there that now goes round) the line is made less tall.
+  // What stands in each line, as heights; where nothing does (a wire passed there that now goes
+  // round) the line is made less tall.
   const heights = lines.map(() => []);
-  for (const [id, { y, h }] of Object.entries(place.nodes)) heights[lineOf.get(id)].push([y - h / 2, y + h / 2]);
+  for (const [id, { y, h }] of Object.entries(place.nodes))
+    heights[lineOf.get(id)].push([y - h / 2, y + h / 2]);
   for (const e of edges) {
-    const part = parts.get(e.id), line = lineOf.get(e.src);
+    const part = parts.get(e.id),
+      line = lineOf.get(e.src);
     for (const [, y] of part ? part.head : place.edges[e.id].points) heights[line].push([y, y]);
     for (const [, y] of part?.tail ?? []) heights[part.line].push([y, y]);
   }
@@ -175,30 +271,58 @@ function arranged(place, edges, columns, gaps, starts, { lineOf, parts, gutters,
     bottom = line.bottom = line.bands.at(-1).bottom + line.bands.at(-1).down;
   }
   const down = (y, { bands }) => y + (bands.findLast((band) => band.top <= y) ?? bands[0]).down;
-  const f = (v) => Math.round(v * 10) / 10, moved = (points, line) => points.map(([x, y]) => [f(across(x, lines[line])), f(down(y, lines[line]))]);
-  const nodes = {}, routes = {};
+  const f = (v) => Math.round(v * 10) / 10,
+    moved = (points, line) =>
+      points.map(([x, y]) => [f(across(x, lines[line])), f(down(y, lines[line]))]);
+  const nodes = {},
+    routes = {};
   for (const [id, { x, y, w, h }] of Object.entries(place.nodes)) {
-    const line = lines[lineOf.get(id)], left = across(x - w / 2, line), right = across(x + w / 2, line);
+    const line = lines[lineOf.get(id)],
+      left = across(x - w / 2, line),
+      right = across(x + w / 2, line);
     nodes[id] = { x: f((left + right) / 2), y: f(down(y, line)), w: f(right - left), h };
   }
   for (const e of edges) {
-    const part = parts.get(e.id), line = lineOf.get(e.src);
+    const part = parts.get(e.id),
+      line = lineOf.get(e.src);
     if (!part) {
       routes[e.id] = { points: moved(place.edges[e.id].points, line) };
       continue;
     }
-    const head = moved(part.head, line), tail = moved(part.tail, part.line), { tracks, left: entering } = gutters[part.line];
-    const out = f(far + ASIDE + TRACK * part.wire.right), back = f(lines[part.line].gutter + TRACK * tracks.get(part.wire)), into = f(begin - ASIDE - TRACK * entering.get(part.wire));
-    routes[e.id] = { points: [...head, [out, head.at(-1)[1]], [out, back], [f(Math.min(begin + LABEL + APART * entering.get(part.wire), far - LABEL)), back], [into, back], [into, tail[0][1]], ...tail] };
+    const head = moved(part.head, line),
+      tail = moved(part.tail, part.line),
+      { tracks, left: entering } = gutters[part.line];
+    const out = f(far + ASIDE + TRACK * part.wire.right),
+      back = f(lines[part.line].gutter + TRACK * tracks.get(part.wire)),
+      into = f(begin - ASIDE - TRACK * entering.get(part.wire));
+    routes[e.id] = {
+      points: [
+        ...head,
+        [out, head.at(-1)[1]],
+        [out, back],
+        [f(Math.min(begin + LABEL + APART * entering.get(part.wire), far - LABEL)), back],
+        [into, back],
+        [into, tail[0][1]],
+        ...tail,
+      ],
+    };
   }
   return {
-    width: f(far + ASIDE + TRACK * Math.max(0, right - 1) + RIM), height: f(bottom + RIM), nodes, edges: routes,
-    lines: lines.map((line) => ({ top: f(line.top), bottom: f(line.bottom), from: columns[line.start].left, to: columns[line.end - 1].right })),
+    width: f(far + ASIDE + TRACK * Math.max(0, right - 1) + RIM),
+    height: f(bottom + RIM),
+    nodes,
+    edges: routes,
+    lines: lines.map((line) => ({
+      top: f(line.top),
+      bottom: f(line.bottom),
+      from: columns[line.start].left,
+      to: columns[line.end - 1].right,
+    })),
   };
 }
 
-// Heights that lie near one another as one band each, {top, bottom, down}: how far it is moved, so that the first begins at `first` and the others
-// follow at the same distance.
+// Heights that lie near one another as one band each, {top, bottom, down}: how far it is moved, so
+// that the first begins at `first` and the others follow at the same distance.
 function bandsOf(heights, first) {
   const bands = [];
   for (const [top, bottom] of [...heights].sort((a, b) => a[0] - b[0])) {
@@ -206,6 +330,10 @@ function bandsOf(heights, first) {
     if (last && top <= last.bottom + BAND_GAP) last.bottom = Math.max(last.bottom, bottom);
     else bands.push({ top, bottom });
   }
-  bands.forEach((band, i) => { band.down = i ? bands[i - 1].bottom + bands[i - 1].down + BAND_GAP - band.top : first - band.top; });
+  bands.forEach((band, i) => {
+    band.down = i
+      ? bands[i - 1].bottom + bands[i - 1].down + BAND_GAP - band.top
+      : first - band.top;
+  });
   return bands;
 }

@@ -9,14 +9,20 @@ export function short(value) {
   if (typeof value === "object") return "re" in value ? complex(value) : inline(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
-  const sign = value < 0 ? "−" : "", size = Math.abs(value);
+  const sign = value < 0 ? "−" : "",
+    size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e6) return sign + size;
-  const [mantissa, power] = size.toExponential(size >= 1000 && size < 1e6 ? 5 : 3).split("e"), exponent = Number(power);
+  const [mantissa, power] = size.toExponential(size >= 1000 && size < 1e6 ? 5 : 3).split("e"),
+    exponent = Number(power);
   const trim = (s) => (s.includes(".") ? s.replace(/\.?0*$/, "") : s);
-  if (exponent < -4 || exponent >= 6) return `${sign}${trim(mantissa)}e${exponent < 0 ? "−" : ""}${Math.abs(exponent)}`;
+  if (exponent < -4 || exponent >= 6)
+    return `${sign}${trim(mantissa)}e${exponent < 0 ? "−" : ""}${Math.abs(exponent)}`;
   const digits = mantissa.replace(".", "");
   if (exponent < 0) return sign + trim("0." + "0".repeat(-exponent - 1) + digits);
-  return sign + trim(digits.slice(0, exponent + 1).padEnd(exponent + 1, "0") + "." + digits.slice(exponent + 1));
+  return (
+    sign +
+    trim(digits.slice(0, exponent + 1).padEnd(exponent + 1, "0") + "." + digits.slice(exponent + 1))
+  );
 }
 
 function complex(value) {
@@ -28,34 +34,55 @@ function nested(sample, shape) {
   if (!shape.length) return short(sample[0]);
   if (shape.length === 1) return "[" + sample.map(short).join(", ") + "]";
   const stride = shape.slice(1).reduce((a, b) => a * b, 1);
-  const rows = Array.from({ length: shape[0] }, (_, i) => nested(sample.slice(i * stride, (i + 1) * stride), shape.slice(1)));
+  const rows = Array.from({ length: shape[0] }, (_, i) =>
+    nested(sample.slice(i * stride, (i + 1) * stride), shape.slice(1)),
+  );
   return "[" + rows.join(", ") + "]";
 }
 
 const WHOLE = 4; // arrays of up to so many elements are shown in full everywhere
 
 function inline(value, most = WHOLE) {
-  const shape = value.shape ?? [], sample = value.sample ?? [], size = shape.reduce((a, b) => a * b, 1);
-  if (size === sample.length && size <= most) return size ? nested(sample, shape) : `[ ] ${shape.join("×")}`;
+  const shape = value.shape ?? [],
+    sample = value.sample ?? [],
+    size = shape.reduce((a, b) => a * b, 1);
+  if (size === sample.length && size <= most)
+    return size ? nested(sample, shape) : `[ ] ${shape.join("×")}`;
   return `${shape.join("×")} [${sample.slice(0, 3).map(short).join(", ")}, …]`;
 }
 
-// Where there is little room: a small array in full, whatever its numbers; a larger one by its range.
+// Where there is little room: a small array in full, whatever its numbers; a larger one by its
+// range.
 export function brief(value, most = 18, whole = WHOLE) {
-  const text = short(value), size = (value?.shape ?? []).reduce((a, b) => a * b, 1);
-  if (typeof value !== "object" || !value || "re" in value || (size <= whole && size === value.sample?.length)) return text;
+  const text = short(value),
+    size = (value?.shape ?? []).reduce((a, b) => a * b, 1);
+  if (
+    typeof value !== "object" ||
+    !value ||
+    "re" in value ||
+    (size <= whole && size === value.sample?.length)
+  )
+    return text;
   if ("min" in value && "max" in value) return `${short(value.min)} … ${short(value.max)}`;
   return text.length <= most ? text : (value.shape ?? []).join("×");
 }
 
 export function full(value) {
-  if (value === null || typeof value !== "object" || "re" in value) return typeof value === "number" ? String(value) : short(value);
-  const facts = ["min", "max", "norm"].filter((k) => k in value).map((k) => `${k} ${short(value[k])}`);
-  const size = (value.shape ?? []).reduce((a, b) => a * b, 1), sample = value.sample ?? [];
-  return `${(value.shape ?? []).join("×")} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}${size > sample.length ? ", …" : ""}` +
-    (facts.length ? ` (${facts.join(", ")})` : "");
+  if (value === null || typeof value !== "object" || "re" in value)
+    return typeof value === "number" ? String(value) : short(value);
+  const facts = ["min", "max", "norm"]
+    .filter((k) => k in value)
+    .map((k) => `${k} ${short(value[k])}`);
+  const size = (value.shape ?? []).reduce((a, b) => a * b, 1),
+    sample = value.sample ?? [];
+  return (
+    `${(value.shape ?? []).join("×")} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}` +
+    (size > sample.length ? ", …" : "") +
+    (facts.length ? ` (${facts.join(", ")})` : "")
+  );
 }
 
 // So many values, in words.
 export const counted = (n, t) => t(n === 1 ? "value" : "values", { n });
-export const bytesText = (n) => (n < 10_000 ? `${n} B` : n < 1e7 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
+export const bytesText = (n) =>
+  n < 10_000 ? `${n} B` : n < 1e7 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`;

@@ -5,10 +5,20 @@ import { arithmetic, equation } from "./formulas.js";
 import { namesOf, passText, sentence } from "./speech.js";
 
 export function drawPanel(trace, t, stateAt) {
-  const { steps } = trace, n = steps.length;
-  const badge = h("span", { class: "mg-badge" }), formula = h("div", { class: "mg-formula" }), sums = h("div", { class: "mg-sums" });
-  const pass = h("span", { class: "mg-pass" }), say = h("p", { class: "mg-say", role: "status", "aria-live": "polite" });
-  const box = h("div", { class: "mg-now" }, h("div", { class: "mg-equation" }, badge, formula, sums), trace.passes?.length > 0 && pass, say);
+  const { steps } = trace,
+    n = steps.length;
+  const badge = h("span", { class: "mg-badge" }),
+    formula = h("div", { class: "mg-formula" }),
+    sums = h("div", { class: "mg-sums" });
+  const pass = h("span", { class: "mg-pass" }),
+    say = h("p", { class: "mg-say", role: "status", "aria-live": "polite" });
+  const box = h(
+    "div",
+    { class: "mg-now" },
+    h("div", { class: "mg-equation" }, badge, formula, sums),
+    trace.passes?.length > 0 && pass,
+    say,
+  );
   let measuredAt = 0;
   const names = namesOf(trace);
 
@@ -18,36 +28,60 @@ export function drawPanel(trace, t, stateAt) {
     badge.textContent = step ? t(step.phase) : "";
     pass.textContent = step ? passText(trace, t, step.pass) : "";
     formula.replaceChildren(...(step ? equation(step.formula ?? []) : []));
-    sums.replaceChildren(...(step ? arithmetic(step, state).map((tokens) => h("span", { class: "mg-sum" }, equation(tokens, 0))) : []));
+    sums.replaceChildren(
+      ...(step
+        ? arithmetic(step, state).map((tokens) =>
+            h("span", { class: "mg-sum" }, equation(tokens, 0)),
+          )
+        : []),
+    );
     return step ? sentence(step, t, names) : n ? t("ready", { n }) : t("empty");
   }
-  const most = (size) => steps.map((step, i) => [size(step), i + 1]).sort((a, b) => b[0] - a[0]).slice(0, 8).map(([, k]) => k);
-  const longest = [...new Set([...most((step) => String(step.say ?? "").length), ...most((step) => (step.formula ?? []).length + 4 * (step.contribs ?? []).length)])];
+  const most = (size) =>
+    steps
+      .map((step, i) => [size(step), i + 1])
+      .sort((a, b) => b[0] - a[0])
+      .slice(0, 8)
+      .map(([, k]) => k);
+  const longest = [
+    ...new Set([
+      ...most((step) => String(step.say ?? "").length),
+      ...most((step) => (step.formula ?? []).length + 4 * (step.contribs ?? []).length),
+    ]),
+  ];
 
   return {
-    box, say,
+    box,
+    say,
     update(k, state) {
       setText(say, fill(k, state));
-      if (formula.scrollWidth > formula.clientWidth) formula.setAttribute("tabindex", "0"); // what scrolls must be reachable by keys
+      if (formula.scrollWidth > formula.clientWidth)
+        formula.setAttribute("tabindex", "0"); // what scrolls must be reachable by keys
       else formula.removeAttribute("tabindex");
     },
-    // The panel gets the height of the tallest step (of those with the longest sentences and formulas) at this width, so that what is below
-    // never moves. All are laid out together, beside the page: one after another the whole page would be laid out for each.
+    // The panel gets the height of the tallest step (of those with the longest sentences and
+    // formulas) at this width, so that what is below never moves. All are laid out together, beside
+    // the page: one after another the whole page would be laid out for each.
     reserve(root, k) {
       if (root.clientWidth === measuredAt) return;
       measuredAt = root.clientWidth;
-      const now = root.dataset.now, spoken = say.textContent;
+      const now = root.dataset.now,
+        spoken = say.textContent;
       box.style.minHeight = "";
       root.dataset.now = "v";
       const copies = longest.map((one) => {
-        const said = fill(one, stateAt(one)), copy = box.cloneNode(true);
+        const said = fill(one, stateAt(one)),
+          copy = box.cloneNode(true);
         copy.querySelector(".mg-say").textContent = said;
         return copy;
       });
       const beside = h("div", { class: "mg-beside", "aria-hidden": "true" }, copies);
       beside.style.width = `${box.getBoundingClientRect().width}px`;
       root.append(beside);
-      const tallest = Math.max(0, ...copies.map((copy) => Math.ceil(copy.getBoundingClientRect().height)));
+      const tallest = Math.max(
+        0,
+        ...copies.map((copy) => Math.ceil(copy.getBoundingClientRect().height)),
+      );
       beside.remove();
       root.dataset.now = now;
       box.style.minHeight = `${tallest}px`;

@@ -1,4 +1,5 @@
-// The sentence of a step. A Trace brings its sentences in English; in another language they are made anew from what the step says as data.
+// The sentence of a step. A Trace brings its sentences in English; in another language they are
+// made anew from what the step says as data.
 
 import { nodeName } from "./formulas.js";
 import { short } from "./numbers.js";
@@ -6,22 +7,37 @@ import { short } from "./numbers.js";
 // names: the nodes' labels, where the Trace is at hand (a step itself holds ids only).
 export function sentence(step, t, names = (id) => id) {
   if (!t.foreign) return String(step.say ?? "");
-  const value = short(step.writes?.[0]?.[2]), node = names(step.node), part = step.contribs?.[0];
-  if (step.phase === "seed") return t(step.writes?.[0]?.[1] === "d" ? "say_seed_d" : "say_seed_g", { node, value });
+  const value = short(step.writes?.[0]?.[2]),
+    node = names(step.node),
+    part = step.contribs?.[0];
+  if (step.phase === "seed")
+    return t(step.writes?.[0]?.[1] === "d" ? "say_seed_d" : "say_seed_g", { node, value });
   if (step.phase === "adjoint" || step.phase === "accumulate") {
     const sent = part ? short(part.product) : value;
-    return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", { node, value, part: sent });
+    return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", {
+      node,
+      value,
+      part: sent,
+    });
   }
-  if (["primal", "tangent", "free", "update"].includes(step.phase)) return t(`say_${step.phase}`, { node, value });
+  if (["primal", "tangent", "free", "update"].includes(step.phase))
+    return t(`say_${step.phase}`, { node, value });
   return String(step.say ?? "");
 }
 
-// Which pass a step belongs to, where a Trace holds several: "reverse mode, pass 2 of 3, with the seed 1 at v2".
+// Which pass a step belongs to, where a Trace holds several: "reverse mode, pass 2 of 3, with the
+// seed 1 at v2".
 export function passText(trace, t, index) {
-  const passes = trace.passes ?? [], mode = passes[index]?.mode;
+  const passes = trace.passes ?? [],
+    mode = passes[index]?.mode;
   if (!mode) return "";
-  const same = passes.map((pass, i) => [pass, i]).filter(([pass]) => pass.mode === mode).map(([, i]) => i), k = same.indexOf(index);
-  const seeds = trace.jacobian?.[mode === "forward" ? "columns" : "rows"], at = seeds?.length === same.length ? seeds[k] : null;
+  const same = passes
+      .map((pass, i) => [pass, i])
+      .filter(([pass]) => pass.mode === mode)
+      .map(([, i]) => i),
+    k = same.indexOf(index);
+  const seeds = trace.jacobian?.[mode === "forward" ? "columns" : "rows"],
+    at = seeds?.length === same.length ? seeds[k] : null;
   return t(at ? "passSeeded" : "passPlain", { mode: t(mode), k: k + 1, n: same.length, at });
 }
 

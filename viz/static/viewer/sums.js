@@ -1,4 +1,5 @@
-// Arithmetic on a Trace's own numbers: sums of what it recorded. Null where an array is known only by a summary.
+// Arithmetic on a Trace's own numbers: sums of what it recorded. Null where an array is known only
+// by a summary.
 
 export function flat(value) {
   if (typeof value === "number" || typeof value === "boolean") return [Number(value)];
@@ -17,8 +18,12 @@ export function inner(a, b) {
 export function total(values) {
   const parts = values.map(flat);
   if (!parts.length || parts.some((p) => p === null || p.length !== parts[0].length)) return null;
-  const sum = parts[0].map((_, i) => parts.reduce((all, p) => all + p[i], 0)), like = values.find((v) => typeof v === "object");
+  const sum = parts[0].map((_, i) => parts.reduce((all, p) => all + p[i], 0)),
+    like = values.find((v) => typeof v === "object");
   return like ? { shape: like.shape, dtype: like.dtype, sample: sum } : sum[0];
 }
 
-export const close = (a, b, tolerance) => a === b || (Number.isNaN(a) && Number.isNaN(b)) || Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(a), Math.abs(b));
+export const close = (a, b, tolerance) =>
+  a === b ||
+  (Number.isNaN(a) && Number.isNaN(b)) ||
+  Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(a), Math.abs(b));

@@ -7,35 +7,73 @@ import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
-const TIGHT = ["mg-tight", "mg-tighter"]; // for a table wider than its place: without the column of how it is made; arrays on several lines
+// for a table wider than its place: without the column of how it is made; arrays on several lines
+const TIGHT = ["mg-tight", "mg-tighter"];
 const FOLDED = 16; // characters in such a line, as stepper.css has them
 
 export function drawTable(trace, t, jumpTo, graph) {
-  const { nodes, columns, steps } = trace, byId = new Map(nodes.map((node) => [node.id, node])), body = h("tbody");
+  const { nodes, columns, steps } = trace,
+    byId = new Map(nodes.map((node) => [node.id, node])),
+    body = h("tbody");
   const text = (value) => brief(value, WIDE);
-  let rows = new Map(), marked = [];
+  let rows = new Map(),
+    marked = [];
 
   function nodeRow(node, cells) {
-    const small = captionOf(node), kind = ["input", "const", "param", "seed"].includes(node.kind) ? t(node.kind) : String(node.op ?? "");
-    const button = { type: "button", class: "mg-jump", tabindex: "-1", "aria-label": nodeName(node), title: t("press") };
-    const jump = h("button", { ...button, onclick: () => jumpTo(node.id) }, math([{ t: "sym", ...labelOf(node), node: node.id }]));
-    const marks = [node.dangling && h("small", { class: "mg-tag", title: t("dangling") }, t("danglingShort"))];
-    return h("tr", { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
+    const small = captionOf(node),
+      kind = ["input", "const", "param", "seed"].includes(node.kind)
+        ? t(node.kind)
+        : String(node.op ?? "");
+    const button = {
+      type: "button",
+      class: "mg-jump",
+      tabindex: "-1",
+      "aria-label": nodeName(node),
+      title: t("press"),
+    };
+    const jump = h(
+      "button",
+      { ...button, onclick: () => jumpTo(node.id) },
+      math([{ t: "sym", ...labelOf(node), node: node.id }]),
+    );
+    const marks = [
+      node.dangling && h("small", { class: "mg-tag", title: t("dangling") }, t("danglingShort")),
+    ];
+    return h(
+      "tr",
+      { "data-node": node.id, class: node.dangling ? "mg-dangling" : null },
       h("th", { scope: "row" }, jump, small && h("small", null, small), marks),
-      h("td", { class: "mg-made" }, node.expr?.length ? math(node.expr) : kind), ...cells);
+      h("td", { class: "mg-made" }, node.expr?.length ? math(node.expr) : kind),
+      ...cells,
+    );
   }
   function groupRow(id, group, cells) {
-    const button = { type: "button", class: "mg-jump", tabindex: "-1", title: t("press_open"), onclick: () => jumpTo(id) };
-    return h("tr", { "data-node": id, class: "mg-grouprow" },
-      h("th", { scope: "row" }, h("button", button, `▸ ${group.label}`)), h("td", { class: "mg-made" }, operationsIn(group, byId, t)), ...cells);
+    const button = {
+      type: "button",
+      class: "mg-jump",
+      tabindex: "-1",
+      title: t("press_open"),
+      onclick: () => jumpTo(id),
+    };
+    return h(
+      "tr",
+      { "data-node": id, class: "mg-grouprow" },
+      h("th", { scope: "row" }, h("button", button, `▸ ${group.label}`)),
+      h("td", { class: "mg-made" }, operationsIn(group, byId, t)),
+      ...cells,
+    );
   }
   function build() {
     rows = new Map();
     marked = [];
     for (const id of graph?.shown() ?? nodes.map((node) => node.id)) {
       const group = graph?.tree?.groups.get(id);
-      const cells = new Map(columns.map((c) => [c.key, h("td", { class: `mg-num mg-c-${c.key}`, "data-col": c.key })]));
-      const row = group ? groupRow(id, group, cells.values()) : nodeRow(byId.get(id), cells.values());
+      const cells = new Map(
+        columns.map((c) => [c.key, h("td", { class: `mg-num mg-c-${c.key}`, "data-col": c.key })]),
+      );
+      const row = group
+        ? groupRow(id, group, cells.values())
+        : nodeRow(byId.get(id), cells.values());
       row.style.setProperty("--mg-lines", linesIn.get(group ? group.last : id) ?? 1);
       rows.set(id, { row, cells, source: group ? group.last : id });
     }
@@ -46,24 +84,49 @@ export function drawTable(trace, t, jumpTo, graph) {
     if (id) jumpTo(id);
   });
 
-  // Room for the widest value of each column from the start, so that the table does not move while it fills.
-  const widest = new Map(columns.map((c) => [c.key, 6])), linesIn = new Map(); // and for the tallest of each row, where arrays are folded
+  // Room for the widest value of each column from the start, so that the table does not move while
+  // it fills.
+  const widest = new Map(columns.map((c) => [c.key, 6])),
+    linesIn = new Map(); // and for the tallest of each row, where arrays are folded
   for (const step of steps)
     for (const [id, column, value] of step.writes ?? []) {
       const said = text(value);
       widest.set(column, Math.max(widest.get(column), Array.from(said).length));
       linesIn.set(id, Math.max(linesIn.get(id) ?? 1, foldedLines(said)));
     }
-  const heads = columns.map((c) => h("th", { scope: "col", class: `mg-num mg-c-${c.key}`, "data-col": c.key },
-    columnName(c, t), " ", columnMark(c.key), h("i", { class: "mg-reserve", "aria-hidden": "true" }, "0".repeat(widest.get(c.key)))));
-  const head = h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col", class: "mg-made" }, t("made")), heads));
+  const heads = columns.map((c) =>
+    h(
+      "th",
+      { scope: "col", class: `mg-num mg-c-${c.key}`, "data-col": c.key },
+      columnName(c, t),
+      " ",
+      columnMark(c.key),
+      h("i", { class: "mg-reserve", "aria-hidden": "true" }, "0".repeat(widest.get(c.key))),
+    ),
+  );
+  const head = h(
+    "thead",
+    null,
+    h(
+      "tr",
+      null,
+      h("th", { scope: "col" }, t("node")),
+      h("th", { scope: "col", class: "mg-made" }, t("made")),
+      heads,
+    ),
+  );
   const table = h("table", { class: "mg-table" }, h("caption", null, t("table")), head, body);
-  const box = h("div", { class: "mg-scroll mg-tablebox", tabindex: "0", role: "group", "aria-label": t("table") }, table);
+  const box = h(
+    "div",
+    { class: "mg-scroll mg-tablebox", tabindex: "0", role: "group", "aria-label": t("table") },
+    table,
+  );
   const standsFor = (id) => graph?.stands(id) ?? id;
   build();
 
   return {
-    box, build,
+    box,
+    build,
     update(step, state) {
       for (const element of marked) element.classList.remove("mg-read", "mg-write", "mg-active");
       marked = [];
@@ -75,22 +138,26 @@ export function drawTable(trace, t, jumpTo, graph) {
         }
       }
       if (!step) return;
-      const mark = (kind) => ([id, column]) => {
-        marked.push(rows.get(standsFor(id)).cells.get(column));
-        marked.at(-1).classList.add(kind);
-      };
+      const mark =
+        (kind) =>
+        ([id, column]) => {
+          marked.push(rows.get(standsFor(id)).cells.get(column));
+          marked.at(-1).classList.add(kind);
+        };
       (step.reads ?? []).forEach(mark("mg-read"));
       (step.writes ?? []).forEach(mark("mg-write"));
       marked.push(rows.get(standsFor(step.node)).row);
       marked.at(-1).classList.add("mg-active");
     },
     show(shown) {
-      for (const cell of table.querySelectorAll("[data-col]")) cell.hidden = !shown.has(cell.dataset.col);
+      for (const cell of table.querySelectorAll("[data-col]"))
+        cell.hidden = !shown.has(cell.dataset.col);
     },
     // As much of it as its place has room for; what is still too wide scrolls.
     fit() {
       table.classList.remove(...TIGHT);
-      for (const level of TIGHT) if (table.offsetWidth > box.clientWidth) table.classList.add(level);
+      for (const level of TIGHT)
+        if (table.offsetWidth > box.clientWidth) table.classList.add(level);
     },
     width() {
       table.classList.remove(...TIGHT);
@@ -103,13 +170,16 @@ export function drawTable(trace, t, jumpTo, graph) {
     follow(step, smooth) {
       const found = step && rows.get(standsFor(step.node));
       if (!found) return;
-      const { row, cells } = found, cell = cells.get(step.writes?.[0]?.[1]), names = row.firstElementChild.offsetWidth;
+      const { row, cells } = found,
+        cell = cells.get(step.writes?.[0]?.[1]),
+        names = row.firstElementChild.offsetWidth;
       const above = row.offsetTop - head.offsetHeight < box.scrollTop;
       const below = row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight;
       const to = { top: box.scrollTop, left: box.scrollLeft, behavior: motion(smooth) };
       if (above || below) to.top = row.offsetTop - box.clientHeight / 2;
       if (cell && cell.offsetLeft - names < box.scrollLeft) to.left = cell.offsetLeft - names;
-      else if (cell && cell.offsetLeft + cell.offsetWidth > box.scrollLeft + box.clientWidth) to.left = cell.offsetLeft + cell.offsetWidth - box.clientWidth;
+      else if (cell && cell.offsetLeft + cell.offsetWidth > box.scrollLeft + box.clientWidth)
+        to.left = cell.offsetLeft + cell.offsetWidth - box.clientWidth;
       if (to.top !== box.scrollTop || to.left !== box.scrollLeft) box.scrollTo(to);
     },
   };
@@ -117,7 +187,8 @@ export function drawTable(trace, t, jumpTo, graph) {
 
 // How many lines a text takes that is folded at its spaces.
 function foldedLines(text) {
-  let count = 1, used = 0;
+  let count = 1,
+    used = 0;
   for (const { length } of text.split(" ")) {
     if (used && used + 1 + length > FOLDED) [count, used] = [count + 1, length];
     else used += (used ? 1 : 0) + length;

@@ -15,10 +15,12 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
 
 /**
  * Show a trace in an element.
- * options: step (where to start), onStep(k) (called when the reader moves), lang, theme ("light" or "dark"; default: the host's),
- * heading (true: the title is the page's h1), views (names of those open at first), answers and onAnswers(list) (predict mode's log),
- * differs ({step, node, column}: where another Trace parts from this one), kept (what state() gave earlier: the views, groups and columns that
- * the reader had open) and onKeep(state) (called when that changes), hosted (true: somebody else keeps the answers).
+ * options: step (where to start), onStep(k) (called when the reader moves), lang, theme ("light" or
+ * "dark"; default: the host's), heading (true: the title is the page's h1), views (names of those
+ * open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node, column}:
+ * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
+ * columns that the reader had open) and onKeep(state) (called when that changes), hosted (true:
+ * somebody else keeps the answers).
  * Returns {go(k), step(), length, root, views(), state(), destroy()}.
  */
 export function mountTrace(el, trace, options = {}) {
@@ -33,29 +35,83 @@ export function mountTrace(el, trace, options = {}) {
 }
 
 export function failure(el, t, message, options) {
-  const root = h("section", { class: "mg-root mg-failed", "data-theme": options.theme, "aria-label": t("errorTitle") },
-    h("div", { role: "alert" }, h("p", { class: "mg-title" }, t("errorTitle")), h("p", null, message)));
+  const root = h(
+    "section",
+    { class: "mg-root mg-failed", "data-theme": options.theme, "aria-label": t("errorTitle") },
+    h(
+      "div",
+      { role: "alert" },
+      h("p", { class: "mg-title" }, t("errorTitle")),
+      h("p", null, message),
+    ),
+  );
   el.replaceChildren(root);
-  return { go() {}, step: () => 0, length: 0, root, views: () => [], state: () => ({}), destroy: () => root.remove() };
+  return {
+    go() {},
+    step: () => 0,
+    length: 0,
+    root,
+    views: () => [],
+    state: () => ({}),
+    destroy: () => root.remove(),
+  };
 }
 
 function show(el, trace, options, t) {
-  const { columns, steps } = trace, n = steps.length, stateAt = folder(trace), kept = options.kept ?? {};
-  const shown = new Set(columns.map((c) => c.key).filter((column) => !kept.hidden?.includes(column)));
+  const { columns, steps } = trace,
+    n = steps.length,
+    stateAt = folder(trace),
+    kept = options.kept ?? {};
+  const shown = new Set(
+    columns.map((c) => c.key).filter((column) => !kept.hidden?.includes(column)),
+  );
   const firstOf = new Map(); // column key -> number of its first step
   steps.forEach((step, i) => firstOf.has(columnOf(step)) || firstOf.set(columnOf(step), i + 1));
   const marks = [...new Set([0, ...firstOf.values(), n])].sort((a, b) => a - b);
-  const chosen = { explain: kept.explain ?? true, source: kept.source ?? true, inLines: kept.inLines ?? true, speed: kept.speed ?? 1 }, places = { ...kept.places };
-  let k = 0, timer = null, hovered = null, begun = false, settled = false, arrangedAt = 0;
+  const chosen = {
+      explain: kept.explain ?? true,
+      source: kept.source ?? true,
+      inLines: kept.inLines ?? true,
+      speed: kept.speed ?? 1,
+    },
+    places = { ...kept.places };
+  let k = 0,
+    timer = null,
+    hovered = null,
+    begun = false,
+    settled = false,
+    arrangedAt = 0;
 
-  // What the further views may use: the clock, the graph, and a log of answers. A gate may hold the clock back (predict mode does).
-  const gates = new Set(), answers = [...(options.answers ?? [])];
-  const graph = trace.layout ? drawGraph(trace, t, regrouped, { room: el.clientWidth - 38, groups: kept.groups, broken: chosen.inLines }) : null;
+  // What the further views may use: the clock, the graph, and a log of answers. A gate may hold the
+  // clock back (predict mode does).
+  const gates = new Set(),
+    answers = [...(options.answers ?? [])];
+  const graph = trace.layout
+    ? drawGraph(trace, t, regrouped, {
+        room: el.clientWidth - 38,
+        groups: kept.groups,
+        broken: chosen.inLines,
+      })
+    : null;
   const host = {
-    trace, t, stateAt, graph, width: () => root.clientWidth, at: () => k, move, advance, answers: () => answers, hosted: Boolean(options.hosted),
+    trace,
+    t,
+    stateAt,
+    graph,
+    width: () => root.clientWidth,
+    at: () => k,
+    move,
+    advance,
+    answers: () => answers,
+    hosted: Boolean(options.hosted),
     // What a view wants to find again when it is opened anew.
-    placeOf: (view) => places[view], keep: (view, place) => { places[view] = place; tell(); },
-    redraw: () => begun && draw(false), focus: () => root.focus({ preventScroll: true }),
+    placeOf: (view) => places[view],
+    keep: (view, place) => {
+      places[view] = place;
+      tell();
+    },
+    redraw: () => begun && draw(false),
+    focus: () => root.focus({ preventScroll: true }),
     gate(limit) {
       gates.add(limit);
       return () => gates.delete(limit);
@@ -67,11 +123,34 @@ function show(el, trace, options, t) {
   };
   const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])], kept.views);
   views.onChange(tell);
-  const table = drawTable(trace, t, jumpTo, graph), source = drawSource(trace, t), panel = drawPanel(trace, t, stateAt);
+  const table = drawTable(trace, t, jumpTo, graph),
+    source = drawSource(trace, t),
+    panel = drawPanel(trace, t, stateAt);
   const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, {
-    move, play, by: (d) => move(k + d), setSpeed: (v) => choose("speed", v), explain: (on) => { root.classList.toggle("mg-terse", !on); choose("explain", on); }, shown, chosen,
-    views, inLines: graph?.long && ((on) => { graph.breakLines(on); arrange(); choose("inLines", on); }),
-    showSource: source && ((on) => { source.box.hidden = !on; choose("source", on); }),
+    move,
+    play,
+    by: (d) => move(k + d),
+    setSpeed: (v) => choose("speed", v),
+    explain: (on) => {
+      root.classList.toggle("mg-terse", !on);
+      choose("explain", on);
+    },
+    shown,
+    chosen,
+    views,
+    inLines:
+      graph?.long &&
+      ((on) => {
+        graph.breakLines(on);
+        arrange();
+        choose("inLines", on);
+      }),
+    showSource:
+      source &&
+      ((on) => {
+        source.box.hidden = !on;
+        choose("source", on);
+      }),
     showColumn(column, on) {
       shown[on ? "add" : "delete"](column);
       table.show(shown);
@@ -85,29 +164,62 @@ function show(el, trace, options, t) {
     tell();
   }
   function state() {
-    return { views: views.names(), groups: graph?.opened() ?? [], hidden: columns.map((c) => c.key).filter((column) => !shown.has(column)), ...chosen, places: { ...places } };
+    return {
+      views: views.names(),
+      groups: graph?.opened() ?? [],
+      hidden: columns.map((c) => c.key).filter((column) => !shown.has(column)),
+      ...chosen,
+      places: { ...places },
+    };
   }
   function tell() {
     if (settled) options.onKeep?.(state());
   }
-  const title = String(trace.title || t("untitled")), seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several passes says its own
-  const main = h("div", { class: "mg-main" },
+  const title = String(trace.title || t("untitled")),
+    seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several passes says its own
+  const main = h(
+    "div",
+    { class: "mg-main" },
     h("div", { class: "mg-left" }, graph ? graph.box : h("p", { class: "mg-note" }, t("noLayout"))),
-    h("div", { class: "mg-right" }, source?.box, table.box));
+    h("div", { class: "mg-right" }, source?.box, table.box),
+  );
   const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
   const manner = { lang: t.lang, "data-theme": options.theme };
-  const quiet = { "data-lm-suppress-shortcuts": "true" }; // Jupyter's own keys rest while the focus is inside such an element
-  const root = h("section", { ...region, ...manner, ...quiet },
-    h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, h(options.heading ? "h1" : "p", { class: "mg-title" }, title), seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds)), controls.chips),
-    controls.bar, controls.help, panel.box, main, views.box);
+  // Jupyter's own keys rest while the focus is inside such an element
+  const quiet = { "data-lm-suppress-shortcuts": "true" };
+  const root = h(
+    "section",
+    { ...region, ...manner, ...quiet },
+    h(
+      "div",
+      { class: "mg-top" },
+      h(
+        "div",
+        { class: "mg-head" },
+        h(options.heading ? "h1" : "p", { class: "mg-title" }, title),
+        seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds),
+      ),
+      controls.chips,
+    ),
+    controls.bar,
+    controls.help,
+    panel.box,
+    main,
+    views.box,
+  );
 
-  // Graph above the table instead of beside it, where the graph is long or the table's values are wide.
+  // Graph above the table instead of beside it, where the graph is long or the table's values are
+  // wide.
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
     panel.reserve(root, k);
-    const right = (root.clientWidth - 52) / 2.45, { width, height } = graph?.flat() ?? { width: 0, height: 1 };
-    main.classList.toggle("mg-wide", table.width() > Math.max(300, right) || (width > 2.6 * height && width > 1.6 * right));
+    const right = (root.clientWidth - 52) / 2.45,
+      { width, height } = graph?.flat() ?? { width: 0, height: 1 };
+    main.classList.toggle(
+      "mg-wide",
+      table.width() > Math.max(300, right) || (width > 2.6 * height && width > 1.6 * right),
+    );
     main.classList.toggle("mg-stack", table.width() > 0.57 * (root.clientWidth - 52));
     table.fit();
     const moved = graph?.rearranged();
@@ -130,8 +242,11 @@ function show(el, trace, options, t) {
     tell();
   }
   function draw(smooth) {
-    const step = k > 0 ? steps[k - 1] : null, state = stateAt(k), wanted = step ? columnOf(step) : "";
-    const now = !step || columns.some((c) => c.key === wanted) ? wanted : columns[0]?.key ?? ""; // a Program's Trace has no adjoints
+    const step = k > 0 ? steps[k - 1] : null,
+      state = stateAt(k),
+      wanted = step ? columnOf(step) : "";
+    // a Program's Trace has no adjoints
+    const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
     graph?.update(step, state);
@@ -146,11 +261,17 @@ function show(el, trace, options, t) {
   function markDifference({ node, column }) {
     for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
     graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
-    root.querySelector(`tr[data-node="${CSS.escape(node)}"] td[data-col="${CSS.escape(column ?? "v")}"]`)?.classList.add("mg-differs");
+    root
+      .querySelector(
+        `tr[data-node="${CSS.escape(node)}"] td[data-col="${CSS.escape(column ?? "v")}"]`,
+      )
+      ?.classList.add("mg-differs");
   }
-  const lightSource = () => source?.light(hovered ?? steps[k - 1]?.node, hovered ? null : steps[k - 1]?.line);
+  const lightSource = () =>
+    source?.light(hovered ?? steps[k - 1]?.node, hovered ? null : steps[k - 1]?.line);
 
-  // -- moving. go: by the program; advance: by the reader or the player, and told to the host; move: by the reader, who stops the player
+  // -- moving. go: by the program; advance: by the reader or the player, and told to the host;
+  // move: by the reader, who stops the player
   function go(to, smooth = true) {
     const wanted = Math.min(n, Math.max(0, Math.round(Number(to) || 0)));
     k = [...gates].reduce((at, limit) => limit(at), wanted);
@@ -190,7 +311,9 @@ function show(el, trace, options, t) {
   }
   function announce(playing) {
     controls.playing(playing);
-    for (const e of root.querySelectorAll("[role='status']")) e.setAttribute("aria-live", playing ? "off" : "polite"); // a step a second is too much to be read aloud
+    for (const e of root.querySelectorAll("[role='status']"))
+      // a step a second is too much to be read aloud
+      e.setAttribute("aria-live", playing ? "off" : "polite");
   }
   function jumpTo(id) {
     if (graph?.isGroup(id)) return graph.toggle(id);
@@ -203,7 +326,8 @@ function show(el, trace, options, t) {
     if (hovered === id) return;
     hovered = id;
     for (const e of root.querySelectorAll(".mg-hover")) e.classList.remove("mg-hover");
-    for (const e of id === null ? [] : root.querySelectorAll("[data-node]")) e.classList.toggle("mg-hover", e.dataset.node === id);
+    for (const e of id === null ? [] : root.querySelectorAll("[data-node]"))
+      e.classList.toggle("mg-hover", e.dataset.node === id);
     lightSource();
   }
   root.addEventListener("pointerover", (e) => hover(nodeAt(e.target)));
@@ -241,17 +365,28 @@ function show(el, trace, options, t) {
     const arrow = e.key.startsWith("Arrow");
     if (e.key === "Escape") return leave;
     if (kind === "text") return null; // an answer is being typed
-    if (graph && ["+", "=", "-", "0"].includes(e.key) && kind !== "SELECT") return () => (e.key === "0" ? graph.fit(true) : graph.zoomBy(e.key === "-" ? 0.8 : 1.25));
+    if (graph && ["+", "=", "-", "0"].includes(e.key) && kind !== "SELECT")
+      return () => (e.key === "0" ? graph.fit(true) : graph.zoomBy(e.key === "-" ? 0.8 : 1.25));
     if (e.key === "?") return () => controls.toggleHelp();
     if (kind === "SELECT") return null;
     if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);
     if (node && (e.key === "Enter" || e.key === " ")) return () => jumpTo(node);
-    if (kind === "range" && e.target !== controls.slider) return null; // another slider keeps its keys
+    // another slider keeps its keys
+    if (kind === "range" && e.target !== controls.slider) return null;
     if (e.key === " ") return ["BUTTON", "SUMMARY", "checkbox"].includes(kind) ? null : play;
-    const before = marks.filter((v) => v < k).at(-1) ?? 0, after = marks.find((v) => v > k) ?? n;
-    const to = { ArrowLeft: k - 1, ArrowRight: k + 1, Home: 0, End: n, PageUp: before, PageDown: after }[e.key];
+    const before = marks.filter((v) => v < k).at(-1) ?? 0,
+      after = marks.find((v) => v > k) ?? n;
+    const to = {
+      ArrowLeft: k - 1,
+      ArrowRight: k + 1,
+      Home: 0,
+      End: n,
+      PageUp: before,
+      PageDown: after,
+    }[e.key];
     if (to !== undefined) return () => move(to);
-    return kind === "range" && arrow ? () => {} : null; // Up and Down would move the slider's thumb unannounced
+    // Up and Down would move the slider's thumb unannounced
+    return kind === "range" && arrow ? () => {} : null;
   }
   root.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
@@ -264,12 +399,16 @@ function show(el, trace, options, t) {
 
   // -- paper shows the end
   let printed = 0;
-  const beforePrint = () => { printed = k; go(n, false); };
+  const beforePrint = () => {
+    printed = k;
+    go(n, false);
+  };
   const afterPrint = () => go(printed, false);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
 
-  const watcher = new ResizeObserver(() => root.clientWidth !== arrangedAt && arrange()); // the height changes at many a step
+  // the height changes at many a step
+  const watcher = new ResizeObserver(() => root.clientWidth !== arrangedAt && arrange());
   function destroy() {
     stop();
     watcher.disconnect();

@@ -1,5 +1,6 @@
-// The further views, each a small file of its own. A view is {name, ready(trace), asked?(trace), make(host)}: `ready` says whether a Trace has
-// what the view needs, `asked` whether it opens by itself; `make` gives {box, update(k, step, state)}, called at every move of the clock.
+// The further views, each a small file of its own. A view is {name, ready(trace), asked?(trace),
+// make(host)}: `ready` says whether a Trace has what the view needs, `asked` whether it opens by
+// itself; `make` gives {box, update(k, step, state)}, called at every move of the clock.
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
@@ -11,26 +12,51 @@ import { predictView } from "./views/predict.js";
 import { storyView } from "./views/story.js";
 import { h, iconButton } from "./dom.js";
 
-export const VIEWS = [predictView, storyView, algorithmView, ordersView, jacobianView, cutView, memoryView, arraysView];
+export const VIEWS = [
+  predictView,
+  storyView,
+  algorithmView,
+  ordersView,
+  jacobianView,
+  cutView,
+  memoryView,
+  arraysView,
+];
 
-// The place of the views under graph and table: opened and closed by the reader, all on the one clock.
-// wanted: names of views that are open at first; before: of those that the reader had open, in place of all others.
+// The place of the views under graph and table: opened and closed by the reader, all on the one
+// clock. wanted: names of views that are open at first; before: of those that the reader had open,
+// in place of all others.
 export function viewShelf(host, wanted = [], before = null) {
-  const { trace, t } = host, ready = VIEWS.filter((view) => view.ready(trace)), open = new Map();
+  const { trace, t } = host,
+    ready = VIEWS.filter((view) => view.ready(trace)),
+    open = new Map();
   const box = h("div", { class: "mg-views" });
   const changed = [];
   function set(view, on) {
     if (on === open.has(view.name)) return;
     if (on) {
-      const made = view.make(host), close = iconButton("shut", t, () => {
-        set(view, false);
-        host.focus();
-      });
+      const made = view.make(host),
+        close = iconButton("shut", t, () => {
+          set(view, false);
+          host.focus();
+        });
       close.setAttribute("aria-label", t("closeView", { name: t(`view_${view.name}`) }));
-      const caption = h("figcaption", null, h("span", null, t(`view_${view.name}`)), h("span", { class: "mg-shut" }, close));
-      const figure = h("figure", { class: `mg-box mg-panel mg-view-${view.name}`, "data-view": view.name }, caption, h("div", { class: "mg-inside" }, made.box));
+      const caption = h(
+        "figcaption",
+        null,
+        h("span", null, t(`view_${view.name}`)),
+        h("span", { class: "mg-shut" }, close),
+      );
+      const figure = h(
+        "figure",
+        { class: `mg-box mg-panel mg-view-${view.name}`, "data-view": view.name },
+        caption,
+        h("div", { class: "mg-inside" }, made.box),
+      );
       open.set(view.name, { ...made, figure });
-      box.append(...ready.filter((one) => open.has(one.name)).map((one) => open.get(one.name).figure)); // always in the same order
+      box.append(
+        ...ready.filter((one) => open.has(one.name)).map((one) => open.get(one.name).figure),
+      ); // always in the same order
       host.redraw();
     } else {
       open.get(view.name).figure.remove();
@@ -41,10 +67,19 @@ export function viewShelf(host, wanted = [], before = null) {
     changed.forEach((tell) => tell(view.name, on));
   }
   return {
-    box, ready, isOpen: (name) => open.has(name), names: () => [...open.keys()],
+    box,
+    ready,
+    isOpen: (name) => open.has(name),
+    names: () => [...open.keys()],
     set: (name, on) => ready.filter((view) => view.name === name).forEach((view) => set(view, on)),
     onChange: (tell) => changed.push(tell),
-    begin: () => ready.filter((view) => before?.includes(view.name) ?? (wanted.includes(view.name) || view.asked?.(trace))).forEach((view) => set(view, true)),
+    begin: () =>
+      ready
+        .filter(
+          (view) =>
+            before?.includes(view.name) ?? (wanted.includes(view.name) || view.asked?.(trace)),
+        )
+        .forEach((view) => set(view, true)),
     update: (k, step, state) => open.forEach((one) => one.update(k, step, state)),
     layout: () => open.forEach((one) => one.layout?.()),
   };

@@ -1,19 +1,24 @@
-// The training view: curves, an epoch scrubber, decision surface, network and histograms. It draws what the document minigrad.history/1 says
-// (viz/training/history.py), and computes nothing but places and colours. Its words stand with the stepper's, in one table.
+// The training view: curves, an epoch scrubber, decision surface, network and histograms. It draws
+// what the document minigrad.history/1 says (viz/training/history.py), and computes nothing but
+// places and colours. Its words stand with the stepper's, in one table.
 
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { translator } from "../../static/viewer/texts.js";
 
 const NS = "http://www.w3.org/2000/svg";
-const DASHES = ["", "8 4", "2 4", "10 4 2 4", "4 4"]; // with the colours, so that hue never stands alone
+// with the colours, so that hue never stands alone
+const DASHES = ["", "8 4", "2 4", "10 4 2 4", "4 4"];
 const LEVELS = 64;
 
-const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-const s = (tag, attributes = {}, ...children) => fill(document.createElementNS(NS, tag), attributes, children);
+const h = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+const s = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS(NS, tag), attributes, children);
 function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+    else if (value !== undefined && value !== null && value !== false)
+      element.setAttribute(key, value === true ? "" : value);
   }
   element.append(...children);
   return element;
@@ -23,14 +28,29 @@ const text = (v) => {
   const x = num(v);
   if (x === undefined || x === null) return "";
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
-  const shown = x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+  const shown =
+    x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5)
+      ? x.toExponential(2)
+      : String(Number(x.toPrecision(4)));
   return shown.replace("-", "−");
 };
 
-/** Shows a history in an element; returns the view's root, whose `update(history, running)` shows another state of it. */
-export function mount(host, history, { running = false, at = -1, level = 2, lang = "en", moved = () => {} } = {}) {
+/**
+ * Shows a history in an element; returns the view's root, whose `update(history, running)` shows
+ * another state of it.
+ */
+export function mount(
+  host,
+  history,
+  { running = false, at = -1, level = 2, lang = "en", moved = () => {} } = {},
+) {
   const t = translator(lang);
-  const root = h("section", { class: "mt-root", tabindex: "-1", lang: t.lang, "data-lm-suppress-shortcuts": "true" });
+  const root = h("section", {
+    class: "mt-root",
+    tabindex: "-1",
+    lang: t.lang,
+    "data-lm-suppress-shortcuts": "true",
+  });
   host.append(root);
   const state = { history, running, at, log: null, parameter: null, example: 0, timer: null };
   const parts = {};
@@ -41,28 +61,63 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     parts.title = h(`h${level}`, { class: "mt-title" });
     parts.status = h("span", { class: "mt-status", role: "status" });
     parts.curves = h("div", { class: "mt-row" });
-    parts.slider = h("input", { type: "range", min: 0, step: 1, "aria-label": t("epochOf"), oninput: () => go(Number(parts.slider.value)) });
+    parts.slider = h("input", {
+      type: "range",
+      min: 0,
+      step: 1,
+      "aria-label": t("epochOf"),
+      oninput: () => go(Number(parts.slider.value)),
+    });
     parts.epoch = h("output", { class: "mt-number" });
-    const button = (word, label, act) => h("button", { type: "button", class: "mt-step", "aria-label": label, onclick: act }, word);
+    const button = (word, label, act) =>
+      h("button", { type: "button", class: "mt-step", "aria-label": label, onclick: act }, word);
     parts.play = button("▶", t("playEpochs"), () => play(!state.timer));
-    parts.scrub = h("div", { class: "mt-scrub", role: "group", "aria-label": t("epochWord") },
-      button("‹", t("previousSnapshot"), () => go(index() - 1)), parts.play, button("›", t("nextSnapshot"), () => go(index() + 1)),
-      parts.slider, parts.epoch);
+    parts.scrub = h(
+      "div",
+      { class: "mt-scrub", role: "group", "aria-label": t("epochWord") },
+      button("‹", t("previousSnapshot"), () => go(index() - 1)),
+      parts.play,
+      button("›", t("nextSnapshot"), () => go(index() + 1)),
+      parts.slider,
+      parts.epoch,
+    );
     parts.views = h("div", { class: "mt-row mt-packed" });
     parts.table = h("div", {});
-    parts.details = h("details", { class: "mt-table" }, h("summary", {}, t("asTable")), parts.table);
-    root.append(h("div", { class: "mt-top" }, parts.title, parts.status), parts.curves, parts.scrub, parts.views, parts.details);
+    parts.details = h(
+      "details",
+      { class: "mt-table" },
+      h("summary", {}, t("asTable")),
+      parts.table,
+    );
+    root.append(
+      h("div", { class: "mt-top" }, parts.title, parts.status),
+      parts.curves,
+      parts.scrub,
+      parts.views,
+      parts.details,
+    );
     draw();
   }
 
-  // The width of a drawing in its panel: drawn in pixels, its letters are of one size everywhere. Of `many` panels as many stand beside one another as fit.
-  const GAP = 14, LEAST = 320, WIDEST = 580, SINGLE = 653, FRAME = 26, AROUND = 32; // as training.css has them
+  // The width of a drawing in its panel: drawn in pixels, its letters are of one size everywhere.
+  // Of `many` panels as many stand beside one another as fit.
+  const GAP = 14,
+    LEAST = 320,
+    WIDEST = 580,
+    SINGLE = 653,
+    FRAME = 26,
+    AROUND = 32; // as training.css has them
   function widthOf(many) {
-    const inner = (root.clientWidth || 720) - AROUND, columns = Math.max(1, Math.min(many, Math.floor((inner + GAP) / (LEAST + GAP)))), own = (inner - GAP * (columns - 1)) / columns;
+    const inner = (root.clientWidth || 720) - AROUND,
+      columns = Math.max(1, Math.min(many, Math.floor((inner + GAP) / (LEAST + GAP)))),
+      own = (inner - GAP * (columns - 1)) / columns;
     return Math.round(Math.max(200, (inner > SINGLE ? Math.min(own, WIDEST) : own) - FRAME));
   }
 
-  const index = () => (state.at < 0 ? state.history.snapshots.length - 1 : Math.min(state.at, state.history.snapshots.length - 1));
+  const index = () =>
+    state.at < 0
+      ? state.history.snapshots.length - 1
+      : Math.min(state.at, state.history.snapshots.length - 1);
   function go(to) {
     const last = state.history.snapshots.length - 1;
     state.at = Math.max(0, Math.min(last, to));
@@ -84,16 +139,27 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
   }
 
   const panel = (word, tools, ...children) =>
-    h("div", { class: "mt-panel" }, h("div", { class: "mt-head" }, h(`h${level + 1}`, { class: "mt-word" }, word), ...tools), ...children);
+    h(
+      "div",
+      { class: "mt-panel" },
+      h("div", { class: "mt-head" }, h(`h${level + 1}`, { class: "mt-word" }, word), ...tools),
+      ...children,
+    );
 
   function draw() {
     const { measures, snapshots, title } = state.history;
     const names = Object.keys(measures);
     const last = Math.max(0, ...names.map((name) => measures[name].epochs.at(-1) ?? 0));
     parts.title.textContent = title || t("training");
-    parts.status.textContent = names.length ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(last) }) : t("nothingRecorded");
+    parts.status.textContent = names.length
+      ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(last) })
+      : t("nothingRecorded");
     const groups = grouped(names);
-    parts.curves.replaceChildren(...Object.entries(groups).map(([word, members]) => curves(word, members, widthOf(Object.keys(groups).length))));
+    parts.curves.replaceChildren(
+      ...Object.entries(groups).map(([word, members]) =>
+        curves(word, members, widthOf(Object.keys(groups).length)),
+      ),
+    );
     parts.scrub.hidden = snapshots.length < 2;
     parts.slider.max = Math.max(0, snapshots.length - 1);
     drawTable(names);
@@ -105,8 +171,13 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     const { measures } = state.history;
     const all = names.flatMap((name) => measures[name].values.map(num)).filter(Number.isFinite);
     const positive = all.length > 0 && Math.min(...all) > 0;
-    const log = positive && (state.log ?? (word === "loss" && Math.max(...all) > 20 * Math.min(...all)));
-    const H = 220, L = 48, R = 12, T = 10, B = 26;
+    const log =
+      positive && (state.log ?? (word === "loss" && Math.max(...all) > 20 * Math.min(...all)));
+    const H = 220,
+      L = 48,
+      R = 12,
+      T = 10,
+      B = 26;
     const epochs = names.flatMap((name) => measures[name].epochs);
     const [e0, e1] = [Math.min(...epochs, Infinity), Math.max(...epochs, -Infinity)];
     let [low, high] = all.length ? [Math.min(...all), Math.max(...all)] : [0, 1];
@@ -115,28 +186,77 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     const f = (v) => (log ? Math.log10(v) : v);
     const x = (e) => L + ((W - L - R) * (e - e0)) / (e1 - e0 || 1);
     const y = (v) => T + (H - T - B) * (1 - (f(v) - f(low)) / (f(high) - f(low)));
-    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": names.map((name) => spoken(name, measures[name], t)).join(" ") });
+    const svg = s("svg", {
+      viewBox: `0 0 ${W} ${H}`,
+      role: "img",
+      "aria-label": names.map((name) => spoken(name, measures[name], t)).join(" "),
+    });
     for (const v of ticks(low, high, log)) {
       svg.append(s("line", { class: "mt-grid", x1: L, x2: W - R, y1: y(v), y2: y(v) }));
-      svg.append(s("text", { class: "mt-axis", x: L - 6, y: y(v) + 4, "text-anchor": "end" }, text(v)));
+      svg.append(
+        s("text", { class: "mt-axis", x: L - 6, y: y(v) + 4, "text-anchor": "end" }, text(v)),
+      );
     }
-    for (const e of ticks(e0, e1, false)) svg.append(s("text", { class: "mt-axis", x: x(e), y: H - 8, "text-anchor": "middle" }, text(e)));
+    for (const e of ticks(e0, e1, false))
+      svg.append(
+        s("text", { class: "mt-axis", x: x(e), y: H - 8, "text-anchor": "middle" }, text(e)),
+      );
     names.forEach((name, i) => {
-      let d = "", pen = false;
+      let d = "",
+        pen = false;
       measures[name].values.forEach((raw, k) => {
         const v = num(raw);
         const shown = Number.isFinite(v) && (!log || v > 0);
-        if (shown) d += `${pen ? "L" : "M"}${x(measures[name].epochs[k]).toFixed(1)} ${y(v).toFixed(1)}`;
+        if (shown)
+          d += `${pen ? "L" : "M"}${x(measures[name].epochs[k]).toFixed(1)} ${y(v).toFixed(1)}`;
         pen = shown;
       });
-      svg.append(s("path", { class: `mt-curve mt-c${i % 5}`, d, "stroke-dasharray": DASHES[i % 5] }));
+      svg.append(
+        s("path", { class: `mt-curve mt-c${i % 5}`, d, "stroke-dasharray": DASHES[i % 5] }),
+      );
     });
-    svg.append(s("line", { class: "mt-now", y1: T, y2: H - B, "data-e0": e0, "data-e1": e1, hidden: true }));
-    const legend = h("ul", { class: "mt-legend" }, ...names.map((name, i) => h("li", {},
-      s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, s("line", { class: `mt-swatch mt-c${i % 5}`, x1: 0, x2: 28, y1: 6, y2: 6, "stroke-dasharray": DASHES[i % 5] })),
-      name, h("span", { class: "mt-number" }, text(measures[name].values.at(-1))))));
-    const toggle = h("button", { type: "button", class: "mt-toggle", "aria-pressed": String(log), hidden: !positive || word === "accuracy",
-      onclick: () => { state.log = !log; draw(); parts.curves.querySelector(".mt-toggle")?.focus(); } }, t("logarithmic"));
+    svg.append(
+      s("line", { class: "mt-now", y1: T, y2: H - B, "data-e0": e0, "data-e1": e1, hidden: true }),
+    );
+    const legend = h(
+      "ul",
+      { class: "mt-legend" },
+      ...names.map((name, i) =>
+        h(
+          "li",
+          {},
+          s(
+            "svg",
+            { viewBox: "0 0 28 12", "aria-hidden": "true" },
+            s("line", {
+              class: `mt-swatch mt-c${i % 5}`,
+              x1: 0,
+              x2: 28,
+              y1: 6,
+              y2: 6,
+              "stroke-dasharray": DASHES[i % 5],
+            }),
+          ),
+          name,
+          h("span", { class: "mt-number" }, text(measures[name].values.at(-1))),
+        ),
+      ),
+    );
+    const toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "mt-toggle",
+        "aria-pressed": String(log),
+        hidden: !positive || word === "accuracy",
+        onclick: () => {
+          state.log = !log;
+          draw();
+          parts.curves.querySelector(".mt-toggle")?.focus();
+        },
+      },
+      t("logarithmic"),
+    );
     return panel(t(`curves_${word}`), [toggle], legend, h("div", { class: "mt-body" }, svg));
   }
 
@@ -168,7 +288,7 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     if (focus) root.querySelector(`[data-key="${focus}"]`)?.focus();
   }
 
-  // ------------------------------------------------------------------------------------------------ the decision surface
+  // -- the decision surface
 
   function surface(snapshot) {
     const { size, classes, cells } = snapshot.surface;
@@ -176,25 +296,61 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     const bytes = Uint8Array.from(atob(cells), (c) => c.charCodeAt(0));
     const canvas = h("canvas", { width: size, height: size, "aria-hidden": "true" });
     const pen = canvas.getContext("2d");
-    const paper = rgb(root, "--mt-surface"), tones = ["--mt-v", "--mt-d", "--mt-g", "--mt-soft"].map((name) => rgb(root, name));
+    const paper = rgb(root, "--mt-surface"),
+      tones = ["--mt-v", "--mt-d", "--mt-g", "--mt-soft"].map((name) => rgb(root, name));
     const image = pen.createImageData(size, size);
     bytes.forEach((cell, i) => {
-      const tone = tones[cell >> 6], share = 0.1 + (0.5 * (cell & 63)) / (LEVELS - 1);
-      for (let k = 0; k < 3; k += 1) image.data[4 * i + k] = paper[k] + (tone[k] - paper[k]) * share;
+      const tone = tones[cell >> 6],
+        share = 0.1 + (0.5 * (cell & 63)) / (LEVELS - 1);
+      for (let k = 0; k < 3; k += 1)
+        image.data[4 * i + k] = paper[k] + (tone[k] - paper[k]) * share;
       image.data[4 * i + 3] = 255;
     });
     pen.putImageData(image, 0, 0);
-    const [x0, x1, y0, y1] = points.bounds, W = 300;
+    const [x0, x1, y0, y1] = points.bounds,
+      W = 300;
     const place = ([a, b]) => [(W * (a - x0)) / (x1 - x0), W * (1 - (b - y0) / (y1 - y0))];
     const counts = new Array(classes).fill(0);
     for (const cell of bytes) counts[cell >> 6] += 1;
-    const words = counts.map((n, k) => t("covers", { k, percent: Math.round((100 * n) / bytes.length) })).join(", ");
-    const svg = s("svg", { viewBox: `0 0 ${W} ${W}`, role: "img", "aria-label": t("surfaceSaid", { epoch: text(snapshot.epoch), words }) },
-      s("image", { href: canvas.toDataURL(), x: 0, y: 0, width: W, height: W, preserveAspectRatio: "none" }),
-      s("path", { d: boundary(bytes, size, W), fill: "none", stroke: "var(--mt-ink)", "stroke-width": 1.4 }));
+    const words = counts
+      .map((n, k) => t("covers", { k, percent: Math.round((100 * n) / bytes.length) }))
+      .join(", ");
+    const svg = s(
+      "svg",
+      {
+        viewBox: `0 0 ${W} ${W}`,
+        role: "img",
+        "aria-label": t("surfaceSaid", { epoch: text(snapshot.epoch), words }),
+      },
+      s("image", {
+        href: canvas.toDataURL(),
+        x: 0,
+        y: 0,
+        width: W,
+        height: W,
+        preserveAspectRatio: "none",
+      }),
+      s("path", {
+        d: boundary(bytes, size, W),
+        fill: "none",
+        stroke: "var(--mt-ink)",
+        "stroke-width": 1.4,
+      }),
+    );
     points.x.forEach((point, i) => svg.append(mark(points.label[i], ...place(point))));
     const labels = [...new Set(points.label)].sort();
-    const legend = h("ul", { class: "mt-legend" }, ...labels.map((k) => h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, mark(k, 14, 6)), t("classOf", { k }))));
+    const legend = h(
+      "ul",
+      { class: "mt-legend" },
+      ...labels.map((k) =>
+        h(
+          "li",
+          {},
+          s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, mark(k, 14, 6)),
+          t("classOf", { k }),
+        ),
+      ),
+    );
     return panel(t("surface"), [], legend, h("div", { class: "mt-body mt-square" }, svg));
   }
 
@@ -202,105 +358,297 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
   function boundary(bytes, size, W) {
     const u = W / size;
     let d = "";
-    for (let r = 0; r < size; r += 1) for (let c = 0; c < size; c += 1) {
-      const own = bytes[r * size + c] >> 6;
-      if (c + 1 < size && bytes[r * size + c + 1] >> 6 !== own) d += `M${(c + 1) * u} ${r * u}v${u}`;
-      if (r + 1 < size && bytes[(r + 1) * size + c] >> 6 !== own) d += `M${c * u} ${(r + 1) * u}h${u}`;
-    }
+    for (let r = 0; r < size; r += 1)
+      for (let c = 0; c < size; c += 1) {
+        const own = bytes[r * size + c] >> 6;
+        if (c + 1 < size && bytes[r * size + c + 1] >> 6 !== own)
+          d += `M${(c + 1) * u} ${r * u}v${u}`;
+        if (r + 1 < size && bytes[(r + 1) * size + c] >> 6 !== own)
+          d += `M${c * u} ${(r + 1) * u}h${u}`;
+      }
     return d;
   }
 
-  function mark(k, x, y) { // another shape for each class
-    const q = 3.4, d = [`M${x - q} ${y}a${q} ${q} 0 1 0 ${2 * q} 0a${q} ${q} 0 1 0 ${-2 * q} 0z`, `M${x - q} ${y - q}h${2 * q}v${2 * q}h${-2 * q}z`,
-      `M${x} ${y - q * 1.2}l${q * 1.2} ${q * 2}h${-q * 2.4}z`, `M${x} ${y - q * 1.3}l${q * 1.3} ${q * 1.3}l${-q * 1.3} ${q * 1.3}l${-q * 1.3} ${-q * 1.3}z`][k % 4];
+  function mark(k, x, y) {
+    // another shape for each class
+    const q = 3.4,
+      r = q * 1.3,
+      d = [
+        `M${x - q} ${y}a${q} ${q} 0 1 0 ${2 * q} 0a${q} ${q} 0 1 0 ${-2 * q} 0z`,
+        `M${x - q} ${y - q}h${2 * q}v${2 * q}h${-2 * q}z`,
+        `M${x} ${y - q * 1.2}l${q * 1.2} ${q * 2}h${-q * 2.4}z`,
+        `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`,
+      ][k % 4];
     return s("path", { class: `mt-mark mt-c${k % 4}`, d });
   }
 
-  // ---------------------------------------------------------------------------------------------------------- the network
+  // -- the network
 
   function network(snapshot) {
     const { layers, values } = snapshot.network;
     const weights = snapshot.network.weights.map(matrixOf);
     const example = Math.min(state.example, values[0].length - 1);
     const widest = Math.max(...values.map((layer) => layer[0].length));
-    const small = widest <= 8, r = small ? 19 : Math.max(3.5, Math.min(9, 150 / widest)), gap = small ? 54 : Math.max(2.6 * r, 12);
-    const H = Math.max(150, widest * gap + 30), W = Math.max(300, (small ? 88 : 70) * layers.length);
+    const small = widest <= 8,
+      r = small ? 19 : Math.max(3.5, Math.min(9, 150 / widest)),
+      gap = small ? 54 : Math.max(2.6 * r, 12);
+    const H = Math.max(150, widest * gap + 30),
+      W = Math.max(300, (small ? 88 : 70) * layers.length);
     const x = (l) => (W * (l + 0.5)) / layers.length;
     const y = (l, i) => H / 2 + (i - (values[l][example].length - 1) / 2) * gap - 6;
     const biggest = Math.max(1e-12, ...weights.flat(2).map((w) => Math.abs(num(w)) || 0));
-    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img",
-      "aria-label": t("networkSaid", { epoch: text(snapshot.epoch), example: example + 1 }) + " " +
-        layers.map((name, l) => `${name}: ${values[l][example].slice(0, 8).map(text).join(", ")}${values[l][example].length > 8 ? " …" : ""}`).join("; ") + "." });
-    weights.forEach((matrix, l) => matrix.forEach((row, j) => row.forEach((raw, i) => {
-      const w = num(raw), share = Math.abs(w) / biggest;
-      if (!(share > 0.03)) return;
-      svg.append(s("line", { class: "mt-link", x1: x(l) + r, y1: y(l, i), x2: x(l + 1) - r, y2: y(l + 1, j), stroke: w < 0 ? "var(--mt-d)" : "var(--mt-v)",
-        "stroke-width": (0.4 + (small ? 3.6 : 1.4) * share).toFixed(2), "stroke-opacity": (0.25 + 0.75 * share).toFixed(2), "stroke-dasharray": w < 0 ? "5 3" : null },
-        s("title", {}, `weight ${text(w)}`)));
-    })));
+    const svg = s("svg", {
+      viewBox: `0 0 ${W} ${H}`,
+      role: "img",
+      "aria-label":
+        t("networkSaid", { epoch: text(snapshot.epoch), example: example + 1 }) +
+        " " +
+        layers
+          .map(
+            (name, l) =>
+              `${name}: ${values[l][example].slice(0, 8).map(text).join(", ")}` +
+              (values[l][example].length > 8 ? " …" : ""),
+          )
+          .join("; ") +
+        ".",
+    });
+    weights.forEach((matrix, l) =>
+      matrix.forEach((row, j) =>
+        row.forEach((raw, i) => {
+          const w = num(raw),
+            share = Math.abs(w) / biggest;
+          if (!(share > 0.03)) return;
+          svg.append(
+            s(
+              "line",
+              {
+                class: "mt-link",
+                x1: x(l) + r,
+                y1: y(l, i),
+                x2: x(l + 1) - r,
+                y2: y(l + 1, j),
+                stroke: w < 0 ? "var(--mt-d)" : "var(--mt-v)",
+                "stroke-width": (0.4 + (small ? 3.6 : 1.4) * share).toFixed(2),
+                "stroke-opacity": (0.25 + 0.75 * share).toFixed(2),
+                "stroke-dasharray": w < 0 ? "5 3" : null,
+              },
+              s("title", {}, `weight ${text(w)}`),
+            ),
+          );
+        }),
+      ),
+    );
     values.forEach((layer, l) => {
       const scale = Math.max(1e-12, ...layer[example].map((v) => Math.abs(num(v)) || 0));
       layer[example].forEach((raw, i) => {
-        const v = num(raw), share = Math.min(1, Math.abs(v) / scale) || 0;
+        const v = num(raw),
+          share = Math.min(1, Math.abs(v) / scale) || 0;
         const tone = v < 0 ? "var(--mt-d)" : "var(--mt-v)";
-        svg.append(s("circle", { class: "mt-neuron", cx: x(l), cy: y(l, i), r, fill: `color-mix(in srgb, ${tone} ${Math.round(45 * share)}%, var(--mt-surface))`,
-          "stroke-dasharray": v < 0 ? "3 2" : null }, s("title", {}, text(v))));
-        if (small) svg.append(s("text", { class: "mt-value", x: x(l), y: y(l, i) + 3.8 }, short(v)));
+        svg.append(
+          s(
+            "circle",
+            {
+              class: "mt-neuron",
+              cx: x(l),
+              cy: y(l, i),
+              r,
+              fill: `color-mix(in srgb, ${tone} ${Math.round(45 * share)}%, var(--mt-surface))`,
+              "stroke-dasharray": v < 0 ? "3 2" : null,
+            },
+            s("title", {}, text(v)),
+          ),
+        );
+        if (small)
+          svg.append(s("text", { class: "mt-value", x: x(l), y: y(l, i) + 3.8 }, short(v)));
       });
-      svg.append(s("text", { class: "mt-net", x: x(l), y: H - 6, "font-size": (11 * W) / 330 }, t(l === 0 ? "input" : l === layers.length - 1 ? "outputLayer" : "layerOf", { l })));
+      svg.append(
+        s(
+          "text",
+          { class: "mt-net", x: x(l), y: H - 6, "font-size": (11 * W) / 330 },
+          t(l === 0 ? "input" : l === layers.length - 1 ? "outputLayer" : "layerOf", { l }),
+        ),
+      );
     });
-    const select = h("select", { "data-key": "example", "aria-label": t("example"), hidden: values[0].length < 2,
-      onchange: (event) => { state.example = Number(event.target.value); drawSnapshot(); } },
-      ...values[0].map((_, k) => h("option", { value: k, selected: k === example }, t("exampleOf", { k: k + 1 }))));
-    const legend = h("ul", { class: "mt-legend" },
-      h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, s("line", { class: "mt-swatch mt-c0", x1: 0, x2: 28, y1: 6, y2: 6 })), t("positive")),
-      h("li", {}, s("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, s("line", { class: "mt-swatch mt-c1", x1: 0, x2: 28, y1: 6, y2: 6, "stroke-dasharray": "5 3" })), t("negative")));
+    const select = h(
+      "select",
+      {
+        "data-key": "example",
+        "aria-label": t("example"),
+        hidden: values[0].length < 2,
+        onchange: (event) => {
+          state.example = Number(event.target.value);
+          drawSnapshot();
+        },
+      },
+      ...values[0].map((_, k) =>
+        h("option", { value: k, selected: k === example }, t("exampleOf", { k: k + 1 })),
+      ),
+    );
+    const legend = h(
+      "ul",
+      { class: "mt-legend" },
+      h(
+        "li",
+        {},
+        s(
+          "svg",
+          { viewBox: "0 0 28 12", "aria-hidden": "true" },
+          s("line", { class: "mt-swatch mt-c0", x1: 0, x2: 28, y1: 6, y2: 6 }),
+        ),
+        t("positive"),
+      ),
+      h(
+        "li",
+        {},
+        s(
+          "svg",
+          { viewBox: "0 0 28 12", "aria-hidden": "true" },
+          s("line", {
+            class: "mt-swatch mt-c1",
+            x1: 0,
+            x2: 28,
+            y1: 6,
+            y2: 6,
+            "stroke-dasharray": "5 3",
+          }),
+        ),
+        t("negative"),
+      ),
+    );
     return panel(t("network"), [select], legend, h("div", { class: "mt-body mt-square" }, svg));
   }
-  const short = (v) => { const t = Math.abs(v) >= 100 ? v.toPrecision(3) : Math.abs(v) >= 0.005 ? v.toFixed(2) : v === 0 ? "0" : v.toExponential(0); return t.replace("-", "−"); };
+  const short = (v) => {
+    const t =
+      Math.abs(v) >= 100
+        ? v.toPrecision(3)
+        : Math.abs(v) >= 0.005
+          ? v.toFixed(2)
+          : v === 0
+            ? "0"
+            : v.toExponential(0);
+    return t.replace("-", "−");
+  };
 
-  // ------------------------------------------------------------------------------------------------------- the histograms
+  // -- the histograms
 
   function histograms(snapshot) {
     const names = Object.keys(snapshot.weights);
     if (!names.includes(state.parameter)) state.parameter = names[0];
-    const select = h("select", { "data-key": "parameter", "aria-label": t("parameter"), onchange: (event) => { state.parameter = event.target.value; drawSnapshot(); } },
-      ...names.map((name) => h("option", { value: name, selected: name === state.parameter }, name)));
+    const select = h(
+      "select",
+      {
+        "data-key": "parameter",
+        "aria-label": t("parameter"),
+        onchange: (event) => {
+          state.parameter = event.target.value;
+          drawSnapshot();
+        },
+      },
+      ...names.map((name) =>
+        h("option", { value: name, selected: name === state.parameter }, name),
+      ),
+    );
     const gradient = snapshot.gradients[state.parameter];
-    const body = h("div", { class: "mt-body" }, histogram(t("weights"), snapshot.weights[state.parameter], 0),
-      gradient ? histogram(t("gradient"), gradient, 2) : h("p", { class: "mt-none" }, t("noGradient")));
+    const body = h(
+      "div",
+      { class: "mt-body" },
+      histogram(t("weights"), snapshot.weights[state.parameter], 0),
+      gradient
+        ? histogram(t("gradient"), gradient, 2)
+        : h("p", { class: "mt-none" }, t("noGradient")),
+    );
     return panel(t("weightsGradients"), [select], body);
   }
 
   function histogram(word, data, colour) {
-    const W = widthOf(3), H = 118, B = 20, T = 16, most = Math.max(1, ...data.counts), u = (W - 20) / data.counts.length;
+    const W = widthOf(3),
+      H = 118,
+      B = 20,
+      T = 16,
+      most = Math.max(1, ...data.counts),
+      u = (W - 20) / data.counts.length;
     const other = data.other ? t("notFinite", { n: data.other }) : "";
-    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img",
-      "aria-label": t("histogramSaid", { word, name: state.parameter, low: text(data.low), high: text(data.high), other }) });
+    const svg = s("svg", {
+      viewBox: `0 0 ${W} ${H}`,
+      role: "img",
+      "aria-label": t("histogramSaid", {
+        word,
+        name: state.parameter,
+        low: text(data.low),
+        high: text(data.high),
+        other,
+      }),
+    });
     data.counts.forEach((n, i) => {
       const high = ((H - B - T) * n) / most;
-      svg.append(s("rect", { class: `mt-bar mt-c${colour}`, x: 10 + i * u + 0.6, y: H - B - high, width: u - 1.2, height: high }, s("title", {}, String(n))));
+      svg.append(
+        s(
+          "rect",
+          {
+            class: `mt-bar mt-c${colour}`,
+            x: 10 + i * u + 0.6,
+            y: H - B - high,
+            width: u - 1.2,
+            height: high,
+          },
+          s("title", {}, String(n)),
+        ),
+      );
     });
-    svg.append(s("line", { class: "mt-grid", x1: 10, x2: W - 10, y1: H - B, y2: H - B }),
-      s("text", { class: "mt-axis", x: 10, y: 11 }, word + other), s("text", { class: "mt-axis", x: 10, y: H - 6 }, text(data.low)),
-      s("text", { class: "mt-axis", x: W - 10, y: H - 6, "text-anchor": "end" }, text(data.high)));
+    svg.append(
+      s("line", { class: "mt-grid", x1: 10, x2: W - 10, y1: H - B, y2: H - B }),
+      s("text", { class: "mt-axis", x: 10, y: 11 }, word + other),
+      s("text", { class: "mt-axis", x: 10, y: H - 6 }, text(data.low)),
+      s("text", { class: "mt-axis", x: W - 10, y: H - 6, "text-anchor": "end" }, text(data.high)),
+    );
     if (data.low < 0 && data.high > 0) {
       const zero = 10 + ((W - 20) * -data.low) / (data.high - data.low);
       svg.append(s("line", { class: "mt-zero", x1: zero, x2: zero, y1: T, y2: H - B }));
-      if (zero > 70 && zero < W - 70) svg.append(s("text", { class: "mt-axis", x: zero, y: H - 6, "text-anchor": "middle" }, "0"));
+      if (zero > 70 && zero < W - 70)
+        svg.append(
+          s("text", { class: "mt-axis", x: zero, y: H - 6, "text-anchor": "middle" }, "0"),
+        );
     }
     return svg;
   }
 
   function drawTable(names) {
     const row = (name) => {
-      const { epochs, values } = state.history.measures[name], v = values.map(num).filter(Number.isFinite);
-      const cells = [values[0], v.length ? Math.min(...v) : null, v.length ? Math.max(...v) : null, values.at(-1)];
-      return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(epochs.length)), ...cells.map((c) => h("td", {}, text(c))));
+      const { epochs, values } = state.history.measures[name],
+        v = values.map(num).filter(Number.isFinite);
+      const cells = [
+        values[0],
+        v.length ? Math.min(...v) : null,
+        v.length ? Math.max(...v) : null,
+        values.at(-1),
+      ];
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, name),
+        h("td", {}, String(epochs.length)),
+        ...cells.map((c) => h("td", {}, text(c))),
+      );
     };
     parts.details.hidden = !names.length;
-    parts.table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {},
-      ...["measure", "records", "firstValue", "lowest", "highest", "lastValue"].map((word) => h("th", { scope: "col" }, t(word))))), h("tbody", {}, ...names.map(row))));
+    parts.table.replaceChildren(
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...["measure", "records", "firstValue", "lowest", "highest", "lastValue"].map((word) =>
+              h("th", { scope: "col" }, t(word)),
+            ),
+          ),
+        ),
+        h("tbody", {}, ...names.map(row)),
+      ),
+    );
   }
 
   root.update = (next, isRunning) => {
@@ -309,10 +657,20 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     if (isRunning) state.at = -1;
     draw();
   };
-  // Keys, with the focus inside: the same as the stepper's. A select keeps its own, and so does Space on a button.
+  // Keys, with the focus inside: the same as the stepper's. A select keeps its own, and so does
+  // Space on a button.
   root.addEventListener("keydown", (event) => {
-    const kind = event.target.tagName, last = state.history.snapshots.length - 1;
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || kind === "SELECT" || last < 1) return;
+    const kind = event.target.tagName,
+      last = state.history.snapshots.length - 1;
+    if (
+      event.defaultPrevented ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      kind === "SELECT" ||
+      last < 1
+    )
+      return;
     const to = { ArrowLeft: index() - 1, ArrowRight: index() + 1, Home: 0, End: last }[event.key];
     const plays = event.key === " " && !["BUTTON", "SUMMARY"].includes(kind);
     if (event.key === "Escape") document.activeElement?.blur?.();
@@ -325,7 +683,13 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
       go(to);
     }
   });
-  root.go = (to) => { if (to !== state.at) { state.at = to; drawSnapshot(); markEpoch(); } };
+  root.go = (to) => {
+    if (to !== state.at) {
+      state.at = to;
+      drawSnapshot();
+      markEpoch();
+    }
+  };
   build();
   let drawnAt = root.clientWidth;
   new ResizeObserver(() => {
@@ -333,30 +697,49 @@ export function mount(host, history, { running = false, at = -1, level = 2, lang
     drawnAt = root.clientWidth;
     const key = root.contains(document.activeElement) && document.activeElement.className;
     draw();
-    if (key && !root.contains(document.activeElement)) root.querySelector(`.${key.split(" ")[0]}`)?.focus();
+    if (key && !root.contains(document.activeElement))
+      root.querySelector(`.${key.split(" ")[0]}`)?.focus();
   }).observe(root);
-  new MutationObserver(drawSnapshot).observe(root, { attributes: true, attributeFilter: ["data-theme"] }); // the surface is painted in the theme's colours
+  new MutationObserver(drawSnapshot).observe(root, {
+    attributes: true,
+    attributeFilter: ["data-theme"],
+  }); // the surface is painted in the theme's colours
   return root;
 }
 
 /** A matrix of 127ths of its scale, as rows of numbers. */
 function matrixOf({ shape, scale, cells }) {
   const bytes = Int8Array.from(atob(cells), (c) => c.charCodeAt(0));
-  return Array.from({ length: shape[0] }, (_, r) => Array.from(bytes.subarray(r * shape[1], (r + 1) * shape[1]), (v) => (v * scale) / 127));
+  return Array.from({ length: shape[0] }, (_, r) =>
+    Array.from(bytes.subarray(r * shape[1], (r + 1) * shape[1]), (v) => (v * scale) / 127),
+  );
 }
-
 
 function grouped(names) {
   const out = {};
   for (const name of names) {
     const low = name.toLowerCase();
-    const kind = low.includes("loss") || low.includes("error") ? "loss" : low.includes("acc") ? "accuracy" : "other";
+    const kind =
+      low.includes("loss") || low.includes("error")
+        ? "loss"
+        : low.includes("acc")
+          ? "accuracy"
+          : "other";
     (out[kind] ??= []).push(name);
   }
   return out;
 }
 
-const spoken = (name, { epochs, values }, t) => (values.length ? t("curveSaid", { name, first: text(values[0]), from: text(epochs[0]), last: text(values.at(-1)), to: text(epochs.at(-1)) }) : "");
+const spoken = (name, { epochs, values }, t) =>
+  values.length
+    ? t("curveSaid", {
+        name,
+        first: text(values[0]),
+        from: text(epochs[0]),
+        last: text(values.at(-1)),
+        to: text(epochs.at(-1)),
+      })
+    : "";
 
 function ticks(low, high, log) {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [];
@@ -364,44 +747,74 @@ function ticks(low, high, log) {
   if (log) {
     const inside = (digits) => {
       const out = [];
-      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) out.push(...digits.map((k) => Number(`${k}e${e}`)));
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1)
+        out.push(...digits.map((k) => Number(`${k}e${e}`)));
       return out.filter((v) => v >= low && v <= high);
     };
-    return [[1], [1, 3], [1, 2, 5]].map(inside).find((found) => found.length >= 3) ?? inside([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    return (
+      [[1], [1, 3], [1, 2, 5]].map(inside).find((found) => found.length >= 3) ??
+      inside([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    );
   }
-  const raw = (high - low) / 4, base = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map((k) => k * base).find((v) => v >= raw);
+  const raw = (high - low) / 4,
+    base = 10 ** Math.floor(Math.log10(raw)),
+    step = [1, 2, 5, 10].map((k) => k * base).find((v) => v >= raw);
   const out = [];
-  for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
+  for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step)
+    out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
   return out;
 }
 
 function rgb(element, name) {
   const probe = h("span", { hidden: true });
-  probe.style.forcedColorAdjust = "none"; // else a page of forced colours would paint all classes alike
+  // else a page of forced colours would paint all classes alike
+  probe.style.forcedColorAdjust = "none";
   probe.style.color = `var(${name})`;
   element.append(probe);
-  const found = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const found = getComputedStyle(probe)
+    .color.match(/[\d.]+/g)
+    .slice(0, 3)
+    .map(Number);
   probe.remove();
   return found;
 }
 
 /** What stands in the view's place where the document cannot be read. */
 export function failed(host, error) {
-  host.replaceChildren(h("p", { class: "mt-root", role: "alert" }, error?.message ?? String(error)));
+  host.replaceChildren(
+    h("p", { class: "mt-root", role: "alert" }, error?.message ?? String(error)),
+  );
 }
 
 export default {
   render({ model, el }) {
-    const moved = (to) => { model.set("at", to); try { model.save_changes(); } catch { /* the kernel is gone; the view goes on */ } };
-    let root = null, asked = 0;
+    const moved = (to) => {
+      model.set("at", to);
+      try {
+        model.save_changes();
+      } catch {
+        /* the kernel is gone; the view goes on */
+      }
+    };
+    let root = null,
+      asked = 0;
     // Unpacking takes a moment, in which a further state may come: only the newest is shown.
     function show() {
-      const mine = ++asked, running = model.get("running");
-      return unpacked(model.get("packed")).then((history) => {
-        if (mine !== asked) return;
-        if (root) root.update(history, running);
-        else root = mount(el, history, { running, at: model.get("at"), lang: model.get("lang"), moved });
-      }).catch((error) => mine === asked && failed(el, error));
+      const mine = ++asked,
+        running = model.get("running");
+      return unpacked(model.get("packed"))
+        .then((history) => {
+          if (mine !== asked) return;
+          if (root) root.update(history, running);
+          else
+            root = mount(el, history, {
+              running,
+              at: model.get("at"),
+              lang: model.get("lang"),
+              moved,
+            });
+        })
+        .catch((error) => mine === asked && failed(el, error));
     }
     const follow = () => root?.go(model.get("at"));
     show();

@@ -1,4 +1,5 @@
-// The reverse-mode algorithm: its present line, the dictionary from nodes to partial adjoints, and the backward graph, growing together.
+// The reverse-mode algorithm: its present line, the dictionary from nodes to partial adjoints, and
+// the backward graph, growing together.
 
 import { curve } from "../cards.js";
 import { h, motion, s } from "../dom.js";
@@ -13,16 +14,33 @@ const MOST_DRAWN = 80; // nodes up to which the backward graph is drawn
 // What each step did to the dictionary: {from, parts: [[node, text]], lines}.
 function events(trace) {
   const user = new Map(trace.edges.map((e) => [e.id, e]));
-  let last = null, ended = trace.steps.length;
-  trace.steps.forEach((step, i) => { if (step.phase === "adjoint" || step.phase === "accumulate" || (step.phase === "seed" && step.writes?.[0]?.[1] === "g")) ended = i; });
+  let last = null,
+    ended = trace.steps.length;
+  trace.steps.forEach((step, i) => {
+    if (
+      step.phase === "adjoint" ||
+      step.phase === "accumulate" ||
+      (step.phase === "seed" && step.writes?.[0]?.[1] === "g")
+    )
+      ended = i;
+  });
   return trace.steps.map((step, i) => {
     if (step.writes?.[0]?.[1] !== "g") return null;
-    if (step.phase === "seed") return { node: step.node, parts: [step.writes[0][2]], lines: [0], edges: [] };
-    if (step.phase !== "adjoint" && step.phase !== "accumulate") return { node: step.node, replace: step.writes[0][2], parts: [], lines: [], edges: [] };
-    const from = user.get(step.edges?.[0])?.dst, lines = from === last ? [3, 4, 5] : [1, 2, 3, 4, 5];
+    if (step.phase === "seed")
+      return { node: step.node, parts: [step.writes[0][2]], lines: [0], edges: [] };
+    if (step.phase !== "adjoint" && step.phase !== "accumulate")
+      return { node: step.node, replace: step.writes[0][2], parts: [], lines: [], edges: [] };
+    const from = user.get(step.edges?.[0])?.dst,
+      lines = from === last ? [3, 4, 5] : [1, 2, 3, 4, 5];
     last = from;
     const parts = (step.contribs ?? []).map((c) => c.product);
-    return { node: step.node, from, parts: parts.length ? parts : [step.writes[0][2]], lines: i === ended ? [...lines, 6] : lines, edges: step.edges ?? [] };
+    return {
+      node: step.node,
+      from,
+      parts: parts.length ? parts : [step.writes[0][2]],
+      lines: i === ended ? [...lines, 6] : lines,
+      edges: step.edges ?? [],
+    };
   });
 }
 
@@ -30,72 +48,202 @@ export const algorithmView = {
   name: "algorithm",
   ready: (trace) => trace.columns.some((c) => c.key === "g") && !trace.passes?.length,
   make({ trace, t, stateAt, width }) {
-    const all = events(trace), byId = new Map(trace.nodes.map((node) => [node.id, node]));
-    const lines = Array.from({ length: LINES }, (_, i) => h("li", { class: "mg-line" }, h("code", null, t(`algorithm${i}`)), h("span", { class: "mg-hidden" }, ` (${t("line", { i: i + 1 })})`)));
-    const rows = h("tbody"), working = h("p", { class: "mg-sumup", role: "status" });
-    const dictionary = h("table", { class: "mg-table mg-dictionary" }, h("caption", null, t("dictionary")),
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col" }, t("partials")), h("th", { scope: "col", class: "mg-num" }, t("sum")))), rows);
-    const many = new Set(all.filter(Boolean).map((one) => one.node)).size, graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all, width() - 60) : null;
+    const all = events(trace),
+      byId = new Map(trace.nodes.map((node) => [node.id, node]));
+    const lines = Array.from({ length: LINES }, (_, i) =>
+      h(
+        "li",
+        { class: "mg-line" },
+        h("code", null, t(`algorithm${i}`)),
+        h("span", { class: "mg-hidden" }, ` (${t("line", { i: i + 1 })})`),
+      ),
+    );
+    const rows = h("tbody"),
+      working = h("p", { class: "mg-sumup", role: "status" });
+    const dictionary = h(
+      "table",
+      { class: "mg-table mg-dictionary" },
+      h("caption", null, t("dictionary")),
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          h("th", { scope: "col" }, t("node")),
+          h("th", { scope: "col" }, t("partials")),
+          h("th", { scope: "col", class: "mg-num" }, t("sum")),
+        ),
+      ),
+      rows,
+    );
+    const many = new Set(all.filter(Boolean).map((one) => one.node)).size,
+      graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all, width() - 60) : null;
     const bar = (id) => adjointHead(byId.get(id), t);
-    const held = h("div", { class: "mg-scroll mg-held-by", tabindex: "0", role: "group", "aria-label": t("dictionary") }, working, dictionary);
+    const held = h(
+      "div",
+      {
+        class: "mg-scroll mg-held-by",
+        tabindex: "0",
+        role: "group",
+        "aria-label": t("dictionary"),
+      },
+      working,
+      dictionary,
+    );
     return {
-      box: h("div", { class: "mg-algorithm" }, h("ol", { class: "mg-pseudo" }, lines), held, graph?.box),
+      box: h(
+        "div",
+        { class: "mg-algorithm" },
+        h("ol", { class: "mg-pseudo" }, lines),
+        held,
+        graph?.box,
+      ),
       update(k, step) {
-        const done = all.slice(0, k).filter(Boolean), now = k ? all[k - 1] : null, grad = new Map();
-        for (const one of done) grad.set(one.node, one.replace === undefined ? [...(grad.get(one.node) ?? []), ...one.parts] : [one.replace]);
+        const done = all.slice(0, k).filter(Boolean),
+          now = k ? all[k - 1] : null,
+          grad = new Map();
+        for (const one of done)
+          grad.set(
+            one.node,
+            one.replace === undefined
+              ? [...(grad.get(one.node) ?? []), ...one.parts]
+              : [one.replace],
+          );
         lines.forEach((line, i) => {
           line.classList.toggle("mg-current", Boolean(now?.lines.includes(i)));
           if (now?.lines.at(-1) === i) line.setAttribute("aria-current", "step");
           else line.removeAttribute("aria-current");
         });
         const state = stateAt(k);
-        rows.replaceChildren(...[...grad].map(([id, parts]) => h("tr", { "data-node": id, class: now?.node === id ? "mg-active" : null },
-          h("th", { scope: "row" }, bar(id)),
-          h("td", null, parts.map((part, i) => h("span", { class: now?.node === id && i >= parts.length - now.parts.length ? "mg-part mg-new" : "mg-part" }, short(part)))),
-          h("td", { class: "mg-num mg-c-g" }, short(state.get(`${id}\u0000g`))))));
-        working.textContent = now?.from ? t("working", { node: nodeName(byId.get(now.from)) }) : grad.size ? "" : t("dictionaryEmpty");
+        rows.replaceChildren(
+          ...[...grad].map(([id, parts]) =>
+            h(
+              "tr",
+              { "data-node": id, class: now?.node === id ? "mg-active" : null },
+              h("th", { scope: "row" }, bar(id)),
+              h(
+                "td",
+                null,
+                parts.map((part, i) =>
+                  h(
+                    "span",
+                    {
+                      class:
+                        now?.node === id && i >= parts.length - now.parts.length
+                          ? "mg-part mg-new"
+                          : "mg-part",
+                    },
+                    short(part),
+                  ),
+                ),
+              ),
+              h("td", { class: "mg-num mg-c-g" }, short(state.get(`${id}\u0000g`))),
+            ),
+          ),
+        );
+        working.textContent = now?.from
+          ? t("working", { node: nodeName(byId.get(now.from)) })
+          : grad.size
+            ? ""
+            : t("dictionaryEmpty");
         graph?.update(done, now);
-        const row = rows.querySelector(".mg-active")?.getBoundingClientRect(), seen = held.getBoundingClientRect();
-        if (row && (row.top < seen.top || row.bottom > seen.bottom)) held.scrollTop += row.top - seen.top - seen.height / 2;
+        const row = rows.querySelector(".mg-active")?.getBoundingClientRect(),
+          seen = held.getBoundingClientRect();
+        if (row && (row.top < seen.top || row.bottom > seen.bottom))
+          held.scrollTop += row.top - seen.top - seen.height / 2;
       },
     };
   },
 };
 
-// The graph that the reverse sweep builds: of the nodes that get an adjoint, from the output on the left to the inputs on the right. What is
-// still to come stands there faintly, so that nothing moves while it grows.
+// The graph that the reverse sweep builds: of the nodes that get an adjoint, from the output on the
+// left to the inputs on the right. What is still to come stands there faintly, so that nothing
+// moves while it grows.
 function backwardGraph(trace, t, all, room) {
-  const reached = new Set(all.filter(Boolean).map((one) => one.node)), sent = new Set(all.flatMap((one) => one?.edges ?? []));
-  const tall = 34, cards = new Map(), wires = new Map(), under = s("g"), over = s("g");
+  const reached = new Set(all.filter(Boolean).map((one) => one.node)),
+    sent = new Set(all.flatMap((one) => one?.edges ?? []));
+  const tall = 34,
+    cards = new Map(),
+    wires = new Map(),
+    under = s("g"),
+    over = s("g");
   const runs = (node) => symbolRuns({ ...labelOf(node), accent: "bar" });
-  const sizes = new Map([...trace.nodes].reverse().filter((node) => reached.has(node.id))
-    .map((node) => [node.id, [Math.max(64, 28 + 10 * Array.from(nodeName(node)).length), tall]]));
-  const edges = trace.edges.filter((e) => sent.has(e.id) && reached.has(e.dst)).map((e) => ({ id: e.id, src: e.dst, dst: e.src }));
-  const flat = solve(sizes, edges), place = (0.66 * flat.width > room && inLines(flat, edges, Math.max(room, 280) / 0.9)) || flat;
+  const sizes = new Map(
+    [...trace.nodes]
+      .reverse()
+      .filter((node) => reached.has(node.id))
+      .map((node) => [node.id, [Math.max(64, 28 + 10 * Array.from(nodeName(node)).length), tall]]),
+  );
+  const edges = trace.edges
+    .filter((e) => sent.has(e.id) && reached.has(e.dst))
+    .map((e) => ({ id: e.id, src: e.dst, dst: e.src }));
+  const flat = solve(sizes, edges),
+    place = (0.66 * flat.width > room && inLines(flat, edges, Math.max(room, 280) / 0.9)) || flat;
   for (const [id, { points }] of Object.entries(place.edges)) {
-    const [x, y] = points.at(-1), wire = s("g", { class: "mg-edge mg-off" },
-      s("path", { d: curve([...points.slice(0, -1), [x - 8, y]]), class: "mg-wire" }), s("path", { d: `M${x} ${y}l-10 -4.5v9z`, class: "mg-tip" }));
+    const [x, y] = points.at(-1),
+      wire = s(
+        "g",
+        { class: "mg-edge mg-off" },
+        s("path", { d: curve([...points.slice(0, -1), [x - 8, y]]), class: "mg-wire" }),
+        s("path", { d: `M${x} ${y}l-10 -4.5v9z`, class: "mg-tip" }),
+      );
     wires.set(id, wire);
     under.append(wire);
   }
   for (const node of trace.nodes.filter((one) => reached.has(one.id))) {
-    const { x, y, w } = place.nodes[node.id], card = s("g", { class: "mg-bnode mg-off" },
-      s("rect", { x: x - w / 2, y: y - tall / 2, width: w, height: tall, rx: 8, class: "mg-card" }), s("text", { x, y: y + 5, class: "mg-heading" }, svgRuns(runs(node))));
+    const { x, y, w } = place.nodes[node.id],
+      card = s(
+        "g",
+        { class: "mg-bnode mg-off" },
+        s("rect", {
+          x: x - w / 2,
+          y: y - tall / 2,
+          width: w,
+          height: tall,
+          rx: 8,
+          class: "mg-card",
+        }),
+        s("text", { x, y: y + 5, class: "mg-heading" }, svgRuns(runs(node))),
+      );
     cards.set(node.id, card);
     over.append(card);
   }
-  const svg = s("svg", { viewBox: `0 0 ${place.width} ${place.height}`, class: "mg-backward", role: "img", "aria-label": t("backwardGraph") }, under, over);
-  svg.style.width = `${place.width}px`; // drawn smaller where there is no room, down to two thirds; then it scrolls
+  const svg = s(
+    "svg",
+    {
+      viewBox: `0 0 ${place.width} ${place.height}`,
+      class: "mg-backward",
+      role: "img",
+      "aria-label": t("backwardGraph"),
+    },
+    under,
+    over,
+  );
+  // drawn smaller where there is no room, down to two thirds; then it scrolls
+  svg.style.width = `${place.width}px`;
   svg.style.minWidth = `${0.66 * place.width}px`;
-  const box = h("div", { class: "mg-scroll mg-backbox", tabindex: "0", role: "group", "aria-label": t("backwardGraph") }, svg);
+  const box = h(
+    "div",
+    {
+      class: "mg-scroll mg-backbox",
+      tabindex: "0",
+      role: "group",
+      "aria-label": t("backwardGraph"),
+    },
+    svg,
+  );
   function follow(id) {
-    const scale = svg.clientWidth / place.width, x = place.nodes[id].x * scale;
-    if (x - 80 * scale < box.scrollLeft || x + 80 * scale > box.scrollLeft + box.clientWidth) box.scrollTo({ left: x - box.clientWidth / 2, behavior: motion(true) });
+    const scale = svg.clientWidth / place.width,
+      x = place.nodes[id].x * scale;
+    if (x - 80 * scale < box.scrollLeft || x + 80 * scale > box.scrollLeft + box.clientWidth)
+      box.scrollTo({ left: x - box.clientWidth / 2, behavior: motion(true) });
   }
   return {
     box,
     update(done, now) {
-      const born = new Set(done.map((one) => one.node)), sent = new Set(done.flatMap((one) => one.edges));
+      const born = new Set(done.map((one) => one.node)),
+        sent = new Set(done.flatMap((one) => one.edges));
       for (const [id, card] of cards) {
         card.classList.toggle("mg-off", !born.has(id));
         card.classList.toggle("mg-write", now?.node === id);

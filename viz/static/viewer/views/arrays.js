@@ -1,6 +1,7 @@
-// Arrays large: what this step reads and writes, every element where the Trace holds them, else a heat map with its scale and summary.
+// Arrays large: what this step reads and writes, every element where the Trace holds them, else a
+// heat map with its scale and summary.
 
-import { heatMap, heatOf, kindOf, shapeText } from "../arrays.js";
+import { heatMap, heatOf, kindOf, LEVELS, shapeText } from "../arrays.js";
 import { h, s } from "../dom.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
 import { full, short } from "../numbers.js";
@@ -11,40 +12,126 @@ export const arraysView = {
   name: "arrays",
   ready: (trace) => trace.nodes.some((node) => node.shape?.length),
   make({ trace, t }) {
-    const byId = new Map(trace.nodes.map((node) => [node.id, node])), columns = new Map(trace.columns.map((c) => [c.key, c]));
+    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+      columns = new Map(trace.columns.map((c) => [c.key, c]));
     const box = h("div", { class: "mg-arrays" });
     function card([id, column, role], state) {
-      const node = byId.get(id), value = state.get(`${id}\u0000${column}`);
-      const head = h("p", { class: "mg-arrayhead" }, columnMark(column), ` ${nodeName(node)} · ${columnName(columns.get(column), t)} · ${t(role)}`);
-      return h("div", { class: `mg-array mg-c-${column} mg-${role}`, "data-node": id }, head, picture(value, node));
+      const node = byId.get(id),
+        value = state.get(`${id}\u0000${column}`);
+      const head = h(
+        "p",
+        { class: "mg-arrayhead" },
+        columnMark(column),
+        ` ${nodeName(node)} · ${columnName(columns.get(column), t)} · ${t(role)}`,
+      );
+      return h(
+        "div",
+        { class: `mg-array mg-c-${column} mg-${role}`, "data-node": id },
+        head,
+        picture(value, node),
+      );
     }
     function picture(value, node) {
-      if (value === null || typeof value !== "object" || !value.sample) return h("p", { class: "mg-big" }, short(value));
-      const { shape, sample } = value, heat = heatOf(value), size = shape.reduce((a, b) => a * b, 1);
-      const facts = h("p", { class: "mg-note" }, [`${shapeText(shape)} ${node.dtype ?? ""}`, ...["min", "max", "norm"].filter((f) => f in value).map((f) => `${f} ${short(value[f])}`)].join(" · "));
-      if (sample.length === size && shape.length <= 2 && size <= MOST_WRITTEN && size && (shape.at(-1) <= 8)) return h("div", null, elements(value, heat), facts);
+      if (value === null || typeof value !== "object" || !value.sample)
+        return h("p", { class: "mg-big" }, short(value));
+      const { shape, sample } = value,
+        heat = heatOf(value),
+        size = shape.reduce((a, b) => a * b, 1);
+      const facts = h(
+        "p",
+        { class: "mg-note" },
+        [
+          `${shapeText(shape)} ${node.dtype ?? ""}`,
+          ...["min", "max", "norm"].filter((f) => f in value).map((f) => `${f} ${short(value[f])}`),
+        ].join(" · "),
+      );
+      if (
+        sample.length === size &&
+        shape.length <= 2 &&
+        size <= MOST_WRITTEN &&
+        size &&
+        shape.at(-1) <= 8
+      )
+        return h("div", null, elements(value, heat), facts);
       if (!heat) return h("div", null, h("p", null, short(value)), facts);
-      const [rows, wide] = heat.shape, w = Math.min(280, wide * 16), tall = Math.min(160, rows * 16);
-      return h("div", null, s("svg", { viewBox: `0 0 ${w} ${tall}`, width: w, height: tall, role: "img", "aria-label": full(value) }, heatMap(heat, 0, 0, w, tall)),
-        facts, kindOf(shape) === "heat" && rows * wide < size ? h("p", { class: "mg-note" }, t("heatSample", { shown: rows * wide, size })) : null);
+      const [rows, wide] = heat.shape,
+        w = Math.min(280, wide * 16),
+        tall = Math.min(160, rows * 16);
+      return h(
+        "div",
+        null,
+        s(
+          "svg",
+          {
+            viewBox: `0 0 ${w} ${tall}`,
+            width: w,
+            height: tall,
+            role: "img",
+            "aria-label": full(value),
+          },
+          heatMap(heat, 0, 0, w, tall),
+        ),
+        facts,
+        kindOf(shape) === "heat" && rows * wide < size
+          ? h("p", { class: "mg-note" }, t("heatSample", { shown: rows * wide, size }))
+          : null,
+      );
     }
     function elements({ shape, sample }, heat) {
-      const wide = shape.at(-1), rows = [];
+      const wide = shape.at(-1),
+        rows = [];
       for (let i = 0; i < sample.length; i += wide)
-        rows.push(h("tr", null, sample.slice(i, i + wide).map((v, j) => h("td", { class: heat ? `mg-cell mg-h${Math.max(0, "0123456789abcdefg".indexOf(heat.levels[i + j]))}` : null }, short(v)))));
+        rows.push(
+          h(
+            "tr",
+            null,
+            sample
+              .slice(i, i + wide)
+              .map((v, j) =>
+                h(
+                  "td",
+                  {
+                    class: heat
+                      ? `mg-cell mg-h${Math.max(0, LEVELS.indexOf(heat.levels[i + j]))}`
+                      : null,
+                  },
+                  short(v),
+                ),
+              ),
+          ),
+        );
       return h("table", { class: "mg-elements" }, h("tbody", null, rows));
     }
     return {
       box,
       update(k, step, state) {
-        const found = [...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]), ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"])];
-        const once = found.filter(([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i);
-        box.replaceChildren(...(once.length ? once.map((cell) => card(cell, state)) : [h("p", { class: "mg-note" }, t("arraysNone"))]));
-        const spread = (step?.edges ?? []).map((id) => trace.edges.find((e) => e.id === id)).filter((e) => e?.broadcast);
+        const found = [
+          ...(step?.writes ?? []).map(([id, c]) => [id, c, "written"]),
+          ...(step?.reads ?? []).map(([id, c]) => [id, c, "read"]),
+        ];
+        const once = found.filter(
+          ([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i,
+        );
+        box.replaceChildren(
+          ...(once.length
+            ? once.map((cell) => card(cell, state))
+            : [h("p", { class: "mg-note" }, t("arraysNone"))]),
+        );
+        const spread = (step?.edges ?? [])
+          .map((id) => trace.edges.find((e) => e.id === id))
+          .filter((e) => e?.broadcast);
         for (const e of spread) {
-          const [from, to] = [byId.get(e.src), byId.get(e.dst)].map((node) => shapeText(node.shape ?? []));
+          const [from, to] = [byId.get(e.src), byId.get(e.dst)].map((node) =>
+            shapeText(node.shape ?? []),
+          );
           const back = step.writes?.[0]?.[1] === "g";
-          box.append(h("p", { class: "mg-sumup" }, t(back ? "sumBack" : "broadcast", { node: nodeName(byId.get(e.src)), from, to })));
+          box.append(
+            h(
+              "p",
+              { class: "mg-sumup" },
+              t(back ? "sumBack" : "broadcast", { node: nodeName(byId.get(e.src)), from, to }),
+            ),
+          );
         }
       },
     };

@@ -1,5 +1,6 @@
-// The cut lens: wherever the graph is cut, between inputs and output, the sum of contribution times tangent over the edges that cross the
-// cut is the same number: the derivative in the seeded direction.
+// The cut lens: wherever the graph is cut, between inputs and output, the sum of contribution times
+// tangent over the edges that cross the cut is the same number: the derivative in the seeded
+// direction.
 
 import { h, s } from "../dom.js";
 import { math } from "../formulas.js";
@@ -10,37 +11,97 @@ const MOST_TERMS = 12; // terms written out
 
 export const cutView = {
   name: "cut",
-  ready: (trace) => ["d", "g"].every((key) => trace.columns.some((c) => c.key === key)) && !trace.passes?.length,
+  ready: (trace) =>
+    ["d", "g"].every((key) => trace.columns.some((c) => c.key === key)) && !trace.passes?.length,
   make({ trace, t, graph, placeOf, keep }) {
-    const order = new Map(trace.nodes.map((node, i) => [node.id, i])), byId = new Map(trace.nodes.map((node) => [node.id, node]));
-    const first = 1 + Math.max(0, ...(trace.inputs ?? []).map((id) => order.get(id))), last = trace.nodes.length;
-    const slider = h("input", { type: "range", class: "mg-slider mg-cutslider", min: first, max: last, value: Math.min(last, Math.max(first, placeOf("cut") ?? first)), "aria-label": t("cutPlace"), oninput: () => { show(); keep("cut", Number(slider.value)); } });
-    const terms = h("div", { class: "mg-terms" }), said = h("p", { class: "mg-sumup", role: "status" }), veil = s("g", { class: "mg-cutline", "aria-hidden": "true" });
-    let known = [], at = { d: new Map() };
-    // The terms of the cut behind the first `size` nodes: edges that cross it, and outputs that lie before it with their seeds.
+    const order = new Map(trace.nodes.map((node, i) => [node.id, i])),
+      byId = new Map(trace.nodes.map((node) => [node.id, node]));
+    const first = 1 + Math.max(0, ...(trace.inputs ?? []).map((id) => order.get(id))),
+      last = trace.nodes.length;
+    const slider = h("input", {
+      type: "range",
+      class: "mg-slider mg-cutslider",
+      min: first,
+      max: last,
+      value: Math.min(last, Math.max(first, placeOf("cut") ?? first)),
+      "aria-label": t("cutPlace"),
+      oninput: () => {
+        show();
+        keep("cut", Number(slider.value));
+      },
+    });
+    const terms = h("div", { class: "mg-terms" }),
+      said = h("p", { class: "mg-sumup", role: "status" }),
+      veil = s("g", { class: "mg-cutline", "aria-hidden": "true" });
+    let known = [],
+      at = { d: new Map() };
+    // The terms of the cut behind the first `size` nodes: edges that cross it, and outputs that lie
+    // before it with their seeds.
     function crossing(size) {
       const found = [];
       for (const { edge, product } of known)
-        if (order.get(edge.src) < size && order.get(edge.dst) >= size && at.d.has(edge.src)) found.push({ node: edge.src, edge, product, tangent: at.d.get(edge.src) });
+        if (order.get(edge.src) < size && order.get(edge.dst) >= size && at.d.has(edge.src))
+          found.push({ node: edge.src, edge, product, tangent: at.d.get(edge.src) });
       for (const [id, seed] of Object.entries(trace.seed?.adjoints ?? {}))
-        if (order.get(id) < size && at.d.has(id) && at.seeded) found.push({ node: id, product: seed, tangent: at.d.get(id) });
+        if (order.get(id) < size && at.d.has(id) && at.seeded)
+          found.push({ node: id, product: seed, tangent: at.d.get(id) });
       return found;
     }
     // How many terms the finished Trace has at this cut, whatever is computed by now.
-    const expected = (size) => trace.edges.filter((e) => order.get(e.src) < size && order.get(e.dst) >= size && at.all.has(e.id) && at.tangents.has(e.src)).length +
-      Object.keys(trace.seed?.adjoints ?? {}).filter((id) => order.get(id) < size && at.tangents.has(id)).length;
+    const expected = (size) =>
+      trace.edges.filter(
+        (e) =>
+          order.get(e.src) < size &&
+          order.get(e.dst) >= size &&
+          at.all.has(e.id) &&
+          at.tangents.has(e.src),
+      ).length +
+      Object.keys(trace.seed?.adjoints ?? {}).filter(
+        (id) => order.get(id) < size && at.tangents.has(id),
+      ).length;
     function show() {
-      const size = Number(slider.value), found = crossing(size), products = found.map((term) => inner(term.product, term.tangent));
-      const name = byId.get(trace.nodes[size - 1].id).id, complete = found.length === expected(size);
+      const size = Number(slider.value),
+        found = crossing(size),
+        products = found.map((term) => inner(term.product, term.tangent));
+      const name = byId.get(trace.nodes[size - 1].id).id,
+        complete = found.length === expected(size);
       slider.setAttribute("aria-valuetext", t("cutAfter", { node: name }));
       slider.style.setProperty("--mg-at", last > first ? (size - first) / (last - first) : 0);
-      const num = (value, col) => ({ t: "num", value, col }), op = (text) => ({ t: "op", text });
-      const line = found.slice(0, MOST_TERMS).map((term, i) => h("li", null, math([{ t: "sym", ...byId.get(term.node).label }]), term.edge ? ` → ${term.edge.dst}: ` : `, ${t("seed")}: `,
-        products[i] === null ? t("cutSummary") : math([num(term.product, "g"), op("·"), num(term.tangent, "d"), op("="), num(products[i])])));
-      terms.replaceChildren(h("ul", null, line), ...(found.length > MOST_TERMS ? [h("p", { class: "mg-note" }, t("memoryMore", { n: found.length - MOST_TERMS }))] : []));
+      const num = (value, col) => ({ t: "num", value, col }),
+        op = (text) => ({ t: "op", text });
+      const line = found
+        .slice(0, MOST_TERMS)
+        .map((term, i) =>
+          h(
+            "li",
+            null,
+            math([{ t: "sym", ...byId.get(term.node).label }]),
+            term.edge ? ` → ${term.edge.dst}: ` : `, ${t("seed")}: `,
+            products[i] === null
+              ? t("cutSummary")
+              : math([
+                  num(term.product, "g"),
+                  op("·"),
+                  num(term.tangent, "d"),
+                  op("="),
+                  num(products[i]),
+                ]),
+          ),
+        );
+      terms.replaceChildren(
+        h("ul", null, line),
+        ...(found.length > MOST_TERMS
+          ? [h("p", { class: "mg-note" }, t("memoryMore", { n: found.length - MOST_TERMS }))]
+          : []),
+      );
       const sum = products.some((p) => p === null) ? null : products.reduce((a, b) => a + b, 0);
-      const whole = sums(), same = whole !== null && sum !== null && close(sum, whole, 1e-6);
-      said.textContent = !complete ? t("cutEarly") : sum === null ? t("cutSummary") : t(same ? "cutSum" : "cutBroken", { sum: short(sum), node: name, whole: short(whole) });
+      const whole = sums(),
+        same = whole !== null && sum !== null && close(sum, whole, 1e-6);
+      said.textContent = !complete
+        ? t("cutEarly")
+        : sum === null
+          ? t("cutSummary")
+          : t(same ? "cutSum" : "cutBroken", { sum: short(sum), node: name, whole: short(whole) });
       draw(size, found);
     }
     // What the output itself carries: the cut behind all nodes.
@@ -50,11 +111,17 @@ export const cutView = {
     };
     function draw(size, found) {
       if (!graph) return;
-      const lit = new Set(found.map((term) => term.edge && graph.wire(term.edge.id)).filter(Boolean));
-      for (const e of trace.edges) graph.wire(e.id)?.group.classList.toggle("mg-cut", lit.has(graph.wire(e.id)));
+      const lit = new Set(
+        found.map((term) => term.edge && graph.wire(term.edge.id)).filter(Boolean),
+      );
+      for (const e of trace.edges)
+        graph.wire(e.id)?.group.classList.toggle("mg-cut", lit.has(graph.wire(e.id)));
       const behind = new Set(trace.nodes.slice(0, size).map((node) => graph.stands(node.id)));
-      for (const [id, card] of graph.cards()) card.group.classList.toggle("mg-before", behind.has(id));
-      const marks = [...lit].map((wire) => s("path", { d: `M${wire.cut[0]} ${wire.cut[1] - 13}v26`, class: "mg-cutmark" }));
+      for (const [id, card] of graph.cards())
+        card.group.classList.toggle("mg-before", behind.has(id));
+      const marks = [...lit].map((wire) =>
+        s("path", { d: `M${wire.cut[0]} ${wire.cut[1] - 13}v26`, class: "mg-cutmark" }),
+      );
       veil.replaceChildren(...marks);
       if (!veil.isConnected) graph.svg.append(veil);
     }
@@ -72,14 +139,17 @@ export const cutView = {
             if (i < k && column === "d") at.d.set(id, value);
             if (i < k && column === "g" && step.phase === "seed") at.seeded = true;
           }
-          if (back && i < k) for (const c of step.contribs ?? []) known.push({ edge: edge.get(c.edge), product: c.product });
+          if (back && i < k)
+            for (const c of step.contribs ?? [])
+              known.push({ edge: edge.get(c.edge), product: c.product });
         });
         show();
       },
       destroy() {
         veil.remove();
         for (const e of trace.edges) graph?.wire(e.id)?.group.classList.remove("mg-cut");
-        if (graph) for (const card of graph.cards().values()) card.group.classList.remove("mg-before");
+        if (graph)
+          for (const card of graph.cards().values()) card.group.classList.remove("mg-before");
       },
     };
   },

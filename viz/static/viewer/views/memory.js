@@ -1,4 +1,5 @@
-// The memory lens: which values the reverse pass keeps, when each is read, when it is let go, and how many bytes that is at every step.
+// The memory lens: which values the reverse pass keeps, when each is read, when it is let go, and
+// how many bytes that is at every step.
 
 import { h, s } from "../dom.js";
 import { keeps } from "../fold.js";
@@ -10,18 +11,26 @@ const MOST_LANES = 24; // lanes on view, the largest first
 
 const WIDTHS = { bool: 1, bfloat16: 2, complex64: 8, complex128: 16 };
 export const bytesOf = (node) => {
-  const each = WIDTHS[node.dtype] ?? (Number(/\d+$/.exec(node.dtype)?.[0] ?? 64) / 8);
+  const each = WIDTHS[node.dtype] ?? Number(/\d+$/.exec(node.dtype)?.[0] ?? 64) / 8;
   return (node.shape ?? []).reduce((a, b) => a * b, 1) * each;
 };
 
-// For each kept value: from which step, until which, and the steps that read it. An operation keeps its values from the step that ran it
-// until a step lets them go; a checkpoint lets them go early, and keeps them again where it computes them again.
+// For each kept value: from which step, until which, and the steps that read it. An operation keeps
+// its values from the step that ran it until a step lets them go; a checkpoint lets them go early,
+// and keeps them again where it computes them again.
 export function lifetimes(trace) {
-  const { nodes, edges, steps } = trace, byId = new Map(nodes.map((node) => [node.id, node])), n = steps.length;
-  const spans = new Map(), user = new Map(edges.map((e) => [e.id, e.dst])), lanes = new Map(), held = (id) => spans.get(id)?.at(-1)?.[1] === n + 1;
+  const { nodes, edges, steps } = trace,
+    byId = new Map(nodes.map((node) => [node.id, node])),
+    n = steps.length;
+  const spans = new Map(),
+    user = new Map(edges.map((e) => [e.id, e.dst])),
+    lanes = new Map(),
+    held = (id) => spans.get(id)?.at(-1)?.[1] === n + 1;
   steps.forEach((step, i) => {
     const begins = step.phase === "primal" && !spans.has(step.node) ? [step.node] : [];
-    for (const id of [...begins, ...(step.keep ?? [])]) if (!held(id)) spans.set(id, [...(spans.get(id) ?? []), [i + 1, n + 1, step.keep?.includes(id)]]);
+    for (const id of [...begins, ...(step.keep ?? [])])
+      if (!held(id))
+        spans.set(id, [...(spans.get(id) ?? []), [i + 1, n + 1, step.keep?.includes(id)]]);
     for (const id of step.free ?? []) if (held(id)) spans.get(id).at(-1)[1] = i + 1;
   });
   for (const node of nodes)
@@ -33,8 +42,15 @@ export function lifetimes(trace) {
       lanes.set(id, lane);
     }
   steps.forEach((step, i) => {
-    for (const id of step.holds ?? []) { // what a checkpoint begins from again, until it is let go
-      const lane = lanes.get(id) ?? { node: byId.get(id), bytes: bytesOf(byId.get(id)), spans: [], reads: [] }, span = [i + 1, n + 1, false];
+    for (const id of step.holds ?? []) {
+      // what a checkpoint begins from again, until it is let go
+      const lane = lanes.get(id) ?? {
+          node: byId.get(id),
+          bytes: bytesOf(byId.get(id)),
+          spans: [],
+          reads: [],
+        },
+        span = [i + 1, n + 1, false];
       lane.spans.push(span);
       lane.holds = [...(lane.holds ?? []), span];
       lanes.set(id, lane);
@@ -43,9 +59,12 @@ export function lifetimes(trace) {
       const span = lanes.get(id)?.holds?.pop();
       if (span) span[1] = i + 1;
     }
-    if (step.phase === "primal" && step.keep) for (const [id] of step.reads) lanes.get(id)?.reads.push(i + 1);
+    if (step.phase === "primal" && step.keep)
+      for (const [id] of step.reads) lanes.get(id)?.reads.push(i + 1);
     if (step.phase !== "adjoint" && step.phase !== "accumulate") return;
-    const all = [...new Set((step.edges ?? []).map((e) => user.get(e)))].flatMap((id) => byId.get(id)?.saved ?? []);
+    const all = [...new Set((step.edges ?? []).map((e) => user.get(e)))].flatMap(
+      (id) => byId.get(id)?.saved ?? [],
+    );
     for (const saved of new Set(step.uses ?? all)) lanes.get(saved)?.reads.push(i + 1);
   });
   return [...lanes.values()];
@@ -56,8 +75,11 @@ export function heldOver(lanes, n) {
   const held = Array(n + 1).fill(0);
   for (const lane of lanes) {
     const alive = Array(n + 1).fill(false);
-    for (const [from, until] of lane.spans) for (let k = from; k < Math.min(until, n + 1); k++) alive[k] = true;
-    alive.forEach((on, k) => { if (on) held[k] += lane.bytes; });
+    for (const [from, until] of lane.spans)
+      for (let k = from; k < Math.min(until, n + 1); k++) alive[k] = true;
+    alive.forEach((on, k) => {
+      if (on) held[k] += lane.bytes;
+    });
   }
   return held;
 }
@@ -68,39 +90,103 @@ export const memoryView = {
   make(host) {
     if (hasBuffers(host.trace)) return buffersPicture(host);
     const { trace, t, move } = host;
-    const n = trace.steps.length, lanes = lifetimes(trace), held = heldOver(lanes, n), peak = Math.max(...held), at = held.indexOf(peak);
-    const shown = [...lanes].sort((a, b) => b.bytes - a.bytes).slice(0, MOST_LANES).sort((a, b) => a.spans[0][0] - b.spans[0][0]);
-    const top = 46, row = 16, tall = top + shown.length * row;
+    const n = trace.steps.length,
+      lanes = lifetimes(trace),
+      held = heldOver(lanes, n),
+      peak = Math.max(...held),
+      at = held.indexOf(peak);
+    const shown = [...lanes]
+      .sort((a, b) => b.bytes - a.bytes)
+      .slice(0, MOST_LANES)
+      .sort((a, b) => a.spans[0][0] - b.spans[0][0]);
+    const top = 46,
+      row = 16,
+      tall = top + shown.length * row;
     const level = (k) => top - 8 - (peak ? (held[k] / peak) * (top - 12) : 0);
-    const area = held.map((_, k) => `${k ? "L" : "M"}${k} ${level(k)}L${k + 1} ${level(k)}`).join("") + `L${n + 1} ${top - 8}L0 ${top - 8}Z`;
+    const area =
+      held.map((_, k) => `${k ? "L" : "M"}${k} ${level(k)}L${k + 1} ${level(k)}`).join("") +
+      `L${n + 1} ${top - 8}L0 ${top - 8}Z`;
     const cursor = s("path", { class: "mg-cursor" });
     const bars = shown.flatMap((lane, i) => {
       const y = top + i * row;
-      return [...lane.spans.map(([from, until, again]) => s("path", { d: `M${from} ${y + 3}H${until}v9H${from}z`, class: again ? "mg-lane mg-again" : "mg-lane" })),
-        ...lane.reads.map((k) => s("path", { d: `M${k - 0.5} ${y + 1}v13`, class: "mg-tick" }))];
+      return [
+        ...lane.spans.map(([from, until, again]) =>
+          s("path", {
+            d: `M${from} ${y + 3}H${until}v9H${from}z`,
+            class: again ? "mg-lane mg-again" : "mg-lane",
+          }),
+        ),
+        ...lane.reads.map((k) => s("path", { d: `M${k - 0.5} ${y + 1}v13`, class: "mg-tick" })),
+      ];
     });
-    const plot = s("svg", { class: "mg-lanes", viewBox: `0 0 ${n + 1} ${tall}`, preserveAspectRatio: "none", role: "img", "aria-label": t("memoryPlot", { n: lanes.length, peak: bytesText(peak), at }) },
-      s("path", { d: area, class: "mg-bytes" }), bars, cursor);
+    const plot = s(
+      "svg",
+      {
+        class: "mg-lanes",
+        viewBox: `0 0 ${n + 1} ${tall}`,
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": t("memoryPlot", { n: lanes.length, peak: bytesText(peak), at }),
+      },
+      s("path", { d: area, class: "mg-bytes" }),
+      bars,
+      cursor,
+    );
     plot.style.height = `${tall}px`;
     plot.addEventListener("click", (event) => {
       const place = plot.getBoundingClientRect();
       move(Math.round(((event.clientX - place.left) / place.width) * (n + 1)));
     });
-    const names = shown.map((lane) => h("li", { "data-node": lane.node.id }, nodeName(lane.node), " ", h("small", null, bytesText(lane.bytes))));
-    const now = h("p", { class: "mg-sumup", role: "status" }), list = h("ul", { class: "mg-lanenames" }, names);
+    const names = shown.map((lane) =>
+      h(
+        "li",
+        { "data-node": lane.node.id },
+        nodeName(lane.node),
+        " ",
+        h("small", null, bytesText(lane.bytes)),
+      ),
+    );
+    const now = h("p", { class: "mg-sumup", role: "status" }),
+      list = h("ul", { class: "mg-lanenames" }, names);
     list.style.paddingTop = `${top}px`;
-    const rest = lanes.length > shown.length && h("p", { class: "mg-note" }, t("memoryMore", { n: lanes.length - shown.length }));
+    const rest =
+      lanes.length > shown.length &&
+      h("p", { class: "mg-note" }, t("memoryMore", { n: lanes.length - shown.length }));
     const freeing = trace.steps.some((step) => step.free?.length);
     return {
-      box: h("div", null, now, h("div", { class: "mg-memory" }, list, plot), rest, !freeing && h("p", { class: "mg-note" }, t("memoryKept"))),
+      box: h(
+        "div",
+        null,
+        now,
+        h("div", { class: "mg-memory" }, list, plot),
+        rest,
+        !freeing && h("p", { class: "mg-note" }, t("memoryKept")),
+      ),
       update(k, step) {
         cursor.setAttribute("d", `M${k} 0V${tall}`);
-        const alive = lanes.filter((lane) => lane.spans.some(([from, until]) => from <= k && k < until)), read = lanes.filter((lane) => lane.reads.includes(k));
-        const parts = [t("memoryNow", { bytes: bytesText(held[k]), values: counted(alive.length, t), peak: bytesText(peak), at })];
-        if (read.length) parts.push(t("memoryRead", { names: read.map((lane) => nodeName(lane.node)).join(", ") }));
+        const alive = lanes.filter((lane) =>
+            lane.spans.some(([from, until]) => from <= k && k < until),
+          ),
+          read = lanes.filter((lane) => lane.reads.includes(k));
+        const parts = [
+          t("memoryNow", {
+            bytes: bytesText(held[k]),
+            values: counted(alive.length, t),
+            peak: bytesText(peak),
+            at,
+          }),
+        ];
+        if (read.length)
+          parts.push(
+            t("memoryRead", { names: read.map((lane) => nodeName(lane.node)).join(", ") }),
+          );
         if (step?.keep?.length) parts.push(t("memoryAgain", { names: step.keep.join(", ") }));
-        if (step?.free?.length) parts.push(t(step.phase === "free" ? "memoryGone" : "memoryFree", { names: step.free.join(", ") }));
-        if (step?.drops?.length) parts.push(t("memoryDrop", { names: [...new Set(step.drops)].join(", ") }));
+        if (step?.free?.length)
+          parts.push(
+            t(step.phase === "free" ? "memoryGone" : "memoryFree", { names: step.free.join(", ") }),
+          );
+        if (step?.drops?.length)
+          parts.push(t("memoryDrop", { names: [...new Set(step.drops)].join(", ") }));
         now.textContent = parts.join(" ");
         shown.forEach((lane, i) => {
           names[i].classList.toggle("mg-held", alive.includes(lane));

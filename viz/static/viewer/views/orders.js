@@ -1,5 +1,6 @@
-// Legal orders: the reader picks which node the reverse sweep processes next. A pick is legal once all contributions to the node have
-// arrived; an illegal one is refused, and the contribution that it lacks is named. Every legal order ends at the same adjoints.
+// Legal orders: the reader picks which node the reverse sweep processes next. A pick is legal once
+// all contributions to the node have arrived; an illegal one is refused, and the contribution that
+// it lacks is named. Every legal order ends at the same adjoints.
 
 import { h } from "../dom.js";
 import { adjointHead, nodeName } from "../formulas.js";
@@ -10,9 +11,12 @@ const MOST_PICKS = 120; // nodes to pick from
 
 // What the engine sent: for each node that passes something on, its contributions; and the seeds.
 function recorded(trace) {
-  const edge = new Map(trace.edges.map((e) => [e.id, e])), sends = new Map(), seeds = new Map();
+  const edge = new Map(trace.edges.map((e) => [e.id, e])),
+    sends = new Map(),
+    seeds = new Map();
   for (const step of trace.steps) {
-    if (step.phase === "seed" && step.writes?.[0]?.[1] === "g") seeds.set(step.node, step.writes[0][2]);
+    if (step.phase === "seed" && step.writes?.[0]?.[1] === "g")
+      seeds.set(step.node, step.writes[0][2]);
     if (step.phase !== "adjoint" && step.phase !== "accumulate") continue;
     for (const c of step.contribs ?? []) {
       const { src, dst } = edge.get(c.edge);
@@ -24,32 +28,94 @@ function recorded(trace) {
 
 export const ordersView = {
   name: "orders",
-  ready: (trace) => trace.columns.some((c) => c.key === "g") && trace.nodes.length <= MOST_PICKS && !trace.passes?.length && trace.steps.some((s) => s.contribs?.length && (s.phase === "adjoint" || s.phase === "accumulate")),
+  ready: (trace) =>
+    trace.columns.some((c) => c.key === "g") &&
+    trace.nodes.length <= MOST_PICKS &&
+    !trace.passes?.length &&
+    trace.steps.some(
+      (s) => s.contribs?.length && (s.phase === "adjoint" || s.phase === "accumulate"),
+    ),
   make({ trace, t, stateAt, log, placeOf, keep }) {
-    const { sends, seeds } = recorded(trace), byId = new Map(trace.nodes.map((node) => [node.id, node])), name = (id) => nodeName(byId.get(id));
+    const { sends, seeds } = recorded(trace),
+      byId = new Map(trace.nodes.map((node) => [node.id, node])),
+      name = (id) => nodeName(byId.get(id));
     const pickable = trace.nodes.map((node) => node.id).filter((id) => sends.has(id));
-    const said = h("p", { class: "mg-sumup", role: "status", "aria-live": "polite" }), rows = h("tbody"), order = h("p", { class: "mg-order" });
-    const end = stateAt(trace.steps.length), bar = (id) => adjointHead(byId.get(id), t);
+    const said = h("p", { class: "mg-sumup", role: "status", "aria-live": "polite" }),
+      rows = h("tbody"),
+      order = h("p", { class: "mg-order" });
+    const end = stateAt(trace.steps.length),
+      bar = (id) => adjointHead(byId.get(id), t);
     let done = (placeOf("orders") ?? []).filter((id) => pickable.includes(id));
-    const waiting = (id) => pickable.filter((user) => !done.includes(user) && sends.get(user).some((c) => c.to === id));
-    const buttons = new Map(pickable.map((id) => [id, h("button", { type: "button", class: "mg-pick", "data-node": id, onclick: () => pick(id) }, bar(id))]));
-    const again = h("button", { type: "button", class: "mg-fold", onclick: () => { done = []; draw(t("ordersStart")); } }, t("startOver"));
-    const undo = h("button", { type: "button", class: "mg-fold", onclick: () => { done = done.slice(0, -1); draw(t("ordersStart")); } }, t("undo"));
+    const waiting = (id) =>
+      pickable.filter((user) => !done.includes(user) && sends.get(user).some((c) => c.to === id));
+    const buttons = new Map(
+      pickable.map((id) => [
+        id,
+        h(
+          "button",
+          { type: "button", class: "mg-pick", "data-node": id, onclick: () => pick(id) },
+          bar(id),
+        ),
+      ]),
+    );
+    const again = h(
+      "button",
+      {
+        type: "button",
+        class: "mg-fold",
+        onclick: () => {
+          done = [];
+          draw(t("ordersStart"));
+        },
+      },
+      t("startOver"),
+    );
+    const undo = h(
+      "button",
+      {
+        type: "button",
+        class: "mg-fold",
+        onclick: () => {
+          done = done.slice(0, -1);
+          draw(t("ordersStart"));
+        },
+      },
+      t("undo"),
+    );
 
     function pick(id) {
       if (done.includes(id)) return draw(t("ordersDone", { node: name(id) }));
       const lacks = waiting(id);
       log({ step: null, node: id, column: "order", answer: id, correct: !lacks.length });
-      if (lacks.length) return draw(t("ordersLack", { node: name(id), lack: lacks.map((user) => `${name(user)} → ${name(id)}`).join(", ") }), true);
+      if (lacks.length)
+        return draw(
+          t("ordersLack", {
+            node: name(id),
+            lack: lacks.map((user) => `${name(user)} → ${name(id)}`).join(", "),
+          }),
+          true,
+        );
       done = [...done, id];
-      const sent = sends.get(id).map((c) => t("ordersSent", { part: short(c.product), to: name(c.to) })).join(", ");
+      const sent = sends
+        .get(id)
+        .map((c) => t("ordersSent", { part: short(c.product), to: name(c.to) }))
+        .join(", ");
       draw(done.length === pickable.length ? finish() : t("ordersTaken", { node: name(id), sent }));
     }
-    const partsOf = (id) => [...(seeds.has(id) ? [seeds.get(id)] : []), ...done.flatMap((user) => sends.get(user).filter((c) => c.to === id).map((c) => c.product))];
+    const partsOf = (id) => [
+      ...(seeds.has(id) ? [seeds.get(id)] : []),
+      ...done.flatMap((user) =>
+        sends
+          .get(user)
+          .filter((c) => c.to === id)
+          .map((c) => c.product),
+      ),
+    ];
     function finish() {
       const arrived = new Set(done.flatMap((user) => sends.get(user).map((c) => c.to)));
       const same = [...arrived].every((id) => {
-        const mine = flat(total(partsOf(id))), theirs = flat(end.get(`${id}\u0000g`));
+        const mine = flat(total(partsOf(id))),
+          theirs = flat(end.get(`${id}\u0000g`));
         return !mine || !theirs || mine.every((v, i) => close(v, theirs[i], 1e-9));
       });
       return t(same ? "ordersSame" : "ordersOther");
@@ -62,16 +128,64 @@ export const ordersView = {
         button.classList.toggle("mg-done", done.includes(id));
         button.setAttribute("aria-pressed", String(done.includes(id)));
       }
-      order.textContent = done.length ? t("ordersSoFar", { order: done.map(name).join(", ") }) : t("ordersNone");
+      order.textContent = done.length
+        ? t("ordersSoFar", { order: done.map(name).join(", ") })
+        : t("ordersNone");
       const ids = trace.nodes.map((node) => node.id).filter((id) => partsOf(id).length);
-      rows.replaceChildren(...ids.map((id) => h("tr", { "data-node": id }, h("th", { scope: "row" }, bar(id)),
-        h("td", null, partsOf(id).map((part) => h("span", { class: "mg-part" }, short(part)))), h("td", { class: "mg-num mg-c-g" }, short(total(partsOf(id)) ?? undefined)))));
+      rows.replaceChildren(
+        ...ids.map((id) =>
+          h(
+            "tr",
+            { "data-node": id },
+            h("th", { scope: "row" }, bar(id)),
+            h(
+              "td",
+              null,
+              partsOf(id).map((part) => h("span", { class: "mg-part" }, short(part))),
+            ),
+            h("td", { class: "mg-num mg-c-g" }, short(total(partsOf(id)) ?? undefined)),
+          ),
+        ),
+      );
     }
     draw(done.length && done.length === pickable.length ? finish() : t("ordersStart"));
     return {
-      box: h("div", null, said, h("div", { class: "mg-picks", role: "group", "aria-label": t("ordersPick") }, [...buttons.values()]), h("div", { class: "mg-picks" }, undo, again), order,
-        h("div", { class: "mg-scroll mg-short", tabindex: "0", role: "group", "aria-label": t("dictionary") }, h("table", { class: "mg-table mg-dictionary" }, h("caption", null, t("dictionary")),
-          h("thead", null, h("tr", null, h("th", { scope: "col" }, t("node")), h("th", { scope: "col" }, t("partials")), h("th", { scope: "col", class: "mg-num" }, t("sum")))), rows))),
+      box: h(
+        "div",
+        null,
+        said,
+        h("div", { class: "mg-picks", role: "group", "aria-label": t("ordersPick") }, [
+          ...buttons.values(),
+        ]),
+        h("div", { class: "mg-picks" }, undo, again),
+        order,
+        h(
+          "div",
+          {
+            class: "mg-scroll mg-short",
+            tabindex: "0",
+            role: "group",
+            "aria-label": t("dictionary"),
+          },
+          h(
+            "table",
+            { class: "mg-table mg-dictionary" },
+            h("caption", null, t("dictionary")),
+            h(
+              "thead",
+              null,
+              h(
+                "tr",
+                null,
+                h("th", { scope: "col" }, t("node")),
+                h("th", { scope: "col" }, t("partials")),
+                h("th", { scope: "col", class: "mg-num" }, t("sum")),
+              ),
+            ),
+            rows,
+          ),
+        ),
+      ),
       update() {},
     };
   },
