@@ -29,6 +29,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .backend import float32, ignore_float_errors, is_differentiable, is_narrow
+from .facets import Facets
 
 RuleFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -95,7 +96,7 @@ class Plan:
         self.pulls = tuple([(i, 0 if variadic else i, positions[i]) for i, rule in enumerate(rules) if rule is not None and needed[i]])
 
 
-class Primitive:
+class Primitive(Facets):
     """A differentiable (or not) operation. Calling it runs it: on raw arrays it returns an array, with a Tensor among the arguments a
     Tensor.
 
@@ -109,7 +110,8 @@ class Primitive:
     outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative;
     real_only: complex inputs are refused (what orders or rounds numbers means nothing for them);
     accumulates: it adds or multiplies many numbers, so float16 and bfloat16 inputs are computed in float32, and the result is rounded
-    once (ops/sums.py). `forward` then does so, and `direct` is the function as it was declared, for float32 and float64.
+    once (ops/sums.py). `forward` then does so, and `direct` is the function as it was declared, for float32 and float64;
+    facets: what vmap, static graphs, programs and so on ask about it (facets.py).
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class Primitive:
         symbol: str | None = None,
         real_only: bool = False,
         accumulates: bool = False,
+        **facets: Any,
     ) -> None:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
         self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
@@ -151,6 +154,7 @@ class Primitive:
         self.pulls = tuple(self._rule(p) for p in pulls)
         self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
         self.elementwise = kind == "elementwise"
+        self.declare(kind, facets)
         self.plans: dict[int, Plan] = {}
         self.run_one: Callable[..., Any] | None = None
         self.run_two: Callable[..., Any] | None = None
@@ -330,3 +334,8 @@ def primitive(
 def constant(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
     """Declare an operation without a derivative (comparisons, rounding to indices): its result never requires grad."""
     return Primitive(name, "constant", forward, **options)
+
+
+def predicate(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
+    """Declare an element-wise question, answered by booleans."""
+    return constant(name, forward, pointwise=True, dtype="bool", **options)

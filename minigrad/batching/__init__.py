@@ -1,16 +1,15 @@
 """Batching: run a function once for a whole batch of examples.
 
-value.py has the idea, boundary.py the way into the batch and out of it, rules.py the table of operations, indexing.py indices that differ
+value.py has the idea, boundary.py the way into the batch and out of it, rules.py how operations run on it, indexing.py indices that differ
 between the examples.
 """
 
+from . import rules
 from .boundary import check_leaves, check_per_example, drawn, enter, per_example, taken_out
 from .indexing import getitem, is_batched_index
-from .rules import RULES
 from .value import BatchAxis, Batched, all_examples, axes_of, batch_axis
 
 __all__ = [
-    "RULES",
     "BatchAxis",
     "Batched",
     "all_examples",
@@ -23,5 +22,6 @@ __all__ = [
     "getitem",
     "is_batched_index",
     "per_example",
+    "rules",
     "taken_out",
 ]

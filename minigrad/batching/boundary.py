@@ -78,6 +78,7 @@ enter: Primitive = primitive(
     [lambda g, *, place, axis: taken_out(g, place, axis)],
     [lambda t, *, place, axis: enter(t, place=place, axis=axis)],
     view=True,
+    batch="itself",
 )
 leave: Primitive = primitive(
     "batch_leave",
@@ -85,9 +86,12 @@ leave: Primitive = primitive(
     [lambda g, *, place, axis: enter(g, place=place, axis=axis)],
     [lambda t, *, place, axis: taken_out(t, place, axis)],
     view=True,
+    batch="itself",
 )
-share = primitive("batch_share", _share, [lambda g, *, place: summed(g, place)], [lambda t, *, place: shared(t, (place,))])
-total = primitive("batch_total", _total, [lambda g, *, place: share(g, place=place)], [lambda t, *, place: summed(t, place)])
+share = primitive("batch_share", _share, [lambda g, *, place: summed(g, place)], [lambda t, *, place: shared(t, (place,))], batch="itself")
+total = primitive(
+    "batch_total", _total, [lambda g, *, place: share(g, place=place)], [lambda t, *, place: summed(t, place)], batch="itself"
+)
 BOUNDARY = frozenset((enter, leave, share, total))
 
 

@@ -13,7 +13,6 @@ Where all operands are known, the engine itself says what comes out, on operands
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -147,34 +146,6 @@ def promoted(dtypes: Sequence[DTypeFact]) -> SomeFloat:
 # -------------------------------------------------------------------------------------------------- what an operation makes of them
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-POINTWISE = _names(
-    """
-    eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not
-    heaviside complex abs sgn conj real imag angle clone identity cast move zeros_like ones_like dropout_mask
-    """
-)
-"""Element by element by nature, though declared as linear, general or constant."""
-LIKE_FIRST = _names(
-    """
-    flip roll cumsum cumprod logcumsumexp recurrence tril triu softmax log_softmax standardize standardize_push inv cholesky argsort
-    index_put scatter_view overwrite
-    """
-)
-"""The result has the shape of the first operand."""
-SHAPE_IN_PARAMS = _names("reshape broadcast_to sum_to unwindow ungather undiagonal unfold_backward")
-DEPENDS_ON_DATA = _names("argwhere bincount")
-"""The shape of the result depends on the elements."""
-_BOOLEAN = _names("eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not all any")
-_INDICES = _names("argmax argmin argsort argwhere searchsorted bincount")
-_MATRICES = _names("inv solve pinv det cofactors logabsdet detsign cholesky qr eigh svd")
-_REAL = _names("abs real imag angle view_as_real logabsdet")
-_COMPLEX = _names("complex view_as_complex")
-
-
 def is_symbolic(value: Any) -> bool:
     """Whether a value is a node, of which only facts are known."""
     return hasattr(value, "shape_fact")
@@ -186,23 +157,23 @@ def inferred(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     """
     nodes = [a for a in args if is_symbolic(a)]
     shapes = [n.shape_fact for n in nodes]
-    name = primitive.name
+    name, facet = primitive.name, primitive.shape
     if primitive.real_only and any(n.dtype_fact.kind == "c" for n in nodes):
         raise DTypeError(f"{name}: takes real numbers only; {next(n.name for n in nodes if n.dtype_fact.kind == 'c')} is complex.")
+    known = all(type(s) is tuple for s in shapes)
     shape: ShapeFact | None = None
-    if name == "overwrite":
-        shape = shapes[0]
-    elif primitive.elementwise or name in POINTWISE:
+    if facet == "broadcast":
         shape = shapes[0] if len(shapes) == 1 else broadcast(shapes, name, lambda: ", ".join(n.name for n in nodes))
-    elif name in DEPENDS_ON_DATA:
-        shape = unknown_shape()
-    elif all(type(s) is tuple for s in shapes):
-        if name in SHAPES and len(shapes) == len(args):
-            shape = SHAPES[name](shapes, params)
-    elif name in SHAPE_IN_PARAMS:
+    elif facet == "given":
         shape = tuple(params["shape"])
-    else:
-        shape = shapes[0] if name in LIKE_FIRST and args[0] is nodes[0] else unknown_shape()
+    elif facet == "data":
+        shape = unknown_shape()
+    elif args[0] is nodes[0] and (facet == "first" or (facet == "valid first" and not known)):
+        shape = shapes[0]
+    elif callable(facet) and len(shapes) == len(args):
+        shape = facet(*(s if type(s) is tuple else None for s in shapes), **params)
+    if shape is None and not known:
+        shape = unknown_shape()
     if shape is not None:
         dtype = _dtype(primitive, args, params)
         return [(shape, dtype)] + [(unknown_shape(), dtype)] * (primitive.outputs - 1)
@@ -210,57 +181,30 @@ def inferred(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     return [(tuple(r.shape), r.dtype if typed else _dtype(primitive, args, params)) for r in _tried(primitive, args, params)]
 
 
-def _matmul(shapes: Sequence[Shape], params: dict[str, Any]) -> Shape | None:
-    a, b = shapes
-    if len(a) < 2 or len(b) < 2 or a[-1] != b[-2] or (a[:-2] and b[:-2]):
-        return None
-    return (*(a[:-2] or b[:-2]), a[-2], b[-1])
-
-
-def _reduced(shapes: Sequence[Shape], params: dict[str, Any]) -> Shape:
-    axes, (x,) = params["axes"], shapes
-    return tuple(1 if i in axes else n for i, n in enumerate(x) if params["keepdims"] or i not in axes)
-
-
-SHAPES: dict[str, Callable[[Sequence[Shape], dict[str, Any]], Shape | None]] = {
-    "matmul": _matmul,
-    "affine": lambda s, _: (*s[0][:-1], s[1][0]) if s[0] and len(s[1]) == 2 and s[0][-1] == s[1][1] and s[2] == s[1][:1] else None,
-    **dict.fromkeys(("sum", "mean", "amax", "amin", "prod", "logsumexp", "all", "any"), _reduced),
-    **dict.fromkeys(("flip", "softmax", "log_softmax", "standardize", "standardize_push", "cumsum", "tril", "triu"), lambda s, _: s[0]),
-    "permute": lambda s, params: tuple(s[0][i] for i in params["axes"]),
-    "sum_to": lambda _, params: tuple(params["shape"]),
-    "unwindow": lambda _, params: tuple(params["shape"]),
-    "reshape": lambda s, params: tuple(params["shape"]) if math.prod(s[0]) == math.prod(params["shape"]) else None,
-    "broadcast_to": lambda s, params: tuple(params["shape"]) if broadcast([s[0], params["shape"]], "expand") == params["shape"] else None,
-}
-"""The shapes of frequent results, which for large operands are not worth trying; None: try, and hear what is wrong."""
-
-
 def _dtype(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> DTypeFact:
     """The result's dtype, by what the operation is."""
-    name = primitive.name
-    if name == "cast":
+    rule = primitive.dtype
+    if rule == "given":
         return params["dtype"]  # type: ignore[no-any-return]
-    if name in _BOOLEAN:
-        return backend.bool_
-    if name in _INDICES:
-        return backend.int64
-    deciding = args[1:] if primitive.promote == "branches" else args[:1] if name in ("index_put", "scatter_view", "overwrite") else args
+    if rule not in (None, "first", "real", "complex"):
+        return backend.as_dtype(rule)  # type: ignore[return-value]
+    deciding = args[1:] if primitive.promote == "branches" else args[:1] if rule == "first" else args
     facts = [a.dtype_fact for a in deciding if is_symbolic(a)]
+    is_complex = rule == "complex" or any(type(a) is complex for a in deciding)
     found: DTypeFact
-    if len(facts) == 1 and is_differentiable(facts[0]) and not any(type(a) is complex for a in deciding) and name not in _COMPLEX:
+    if len(facts) == 1 and is_differentiable(facts[0]) and not is_complex:
         found = facts[0]
     elif any(type(f) is SomeFloat for f in facts):
         found = promoted(facts)
-        if any(type(a) is complex for a in deciding) or name in _COMPLEX:
+        if is_complex:
             found = SomeFloat(found.parts | {backend.complex64})
     else:
         found = backend.result_type([_of_rank(a.shape_fact, a.dtype_fact) if is_symbolic(a) else a for a in deciding])
         if primitive.promote == "float" and not backend.is_differentiable(found):
             found = backend.default_dtype()
-        if name in _COMPLEX:
+        if rule == "complex":
             found = backend.promote_types(found, backend.complex64)
-    if name in _REAL and found.kind == "c":
+    if rule == "real" and found.kind == "c":
         return unknown_dtype() if type(found) is SomeFloat else backend.float64 if found == backend.complex128 else backend.float32
     return found
 
@@ -280,8 +224,7 @@ def _of_rank(shape: ShapeFact, dtype: DTypeFact) -> Any:
 
 def _tried(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Run the operation on operands of these shapes and dtypes, to learn the shapes and dtypes of its results."""
-    matrices = primitive.name in _MATRICES
-    operands = tuple(_sample(a.shape_fact, a.dtype_fact, matrices) if is_symbolic(a) else a for a in args)
+    operands = tuple(_sample(a.shape_fact, a.dtype_fact) if is_symbolic(a) else a for a in args)
     with unwatched(), no_grad(), backend.ignore_float_errors():
         result = record.apply(primitive, operands, params)
     return list(result) if isinstance(result, tuple) else [result]
@@ -292,18 +235,19 @@ def facts_of_call(function: Callable[..., Any], nodes: Sequence[Any]) -> Facts |
     if not all(type(n.shape_fact) is tuple and type(n.dtype_fact) is not SomeFloat for n in nodes):
         return None
     with unwatched(), no_grad(), backend.ignore_float_errors():
-        result = function(*[_sample(n.shape_fact, n.dtype_fact, False) for n in nodes])
+        result = function(*[_sample(n.shape_fact, n.dtype_fact) for n in nodes])
     return tuple(result.shape), result.dtype
 
 
-def _sample(shape: Shape, dtype: DTypeFact, matrices: bool) -> Any:
-    """A tensor of harmless numbers: integers are 0, an index that exists; others 1, or a matrix with an inverse and a Cholesky factor."""
+def _sample(shape: Shape, dtype: DTypeFact) -> Any:
+    """A tensor of harmless numbers: integers are 0, an index that exists; others are positive, and matrices have an inverse and a Cholesky
+    factor."""
     wanted: Any = backend.float64 if type(dtype) is SomeFloat else dtype
     if not backend.is_differentiable(wanted):
         return wrap(backend.zeros(shape, wanted, 0.0))
     array = backend.ones(shape, wanted, 0.0)
-    if matrices and len(shape) >= 2:
+    if len(shape) >= 2:
         array *= 0.1 / max(shape[-1], 1)
-        for i in range(min(shape[-2:])):
-            array[..., i, i] += 1 + i / shape[-1]
+        diagonal = range(min(shape[-2:]))
+        array[..., diagonal, diagonal] += 1
     return wrap(array)

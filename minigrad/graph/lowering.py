@@ -14,7 +14,6 @@ from ..program.passes import simplified
 from ..program.payload import Recorded
 from ..tensor import Tensor, wrap
 from .evaluation import evaluate
-from .facts import DEPENDS_ON_DATA
 from .later import LaterOp
 from .node import Node, Op
 
@@ -34,7 +33,7 @@ def reason_against(order: Sequence[Node]) -> str | None:
         op = node.op
         if isinstance(op, LaterOp) and not op.recordable:
             return f"{node.name} may decide by values"
-        if node.primitive is not None and node.primitive.name in DEPENDS_ON_DATA:
+        if node.primitive is not None and node.primitive.shape == "data":
             return f"the shape of {node.name} depends on values"
         if op is not None and type(op).run is Op.run and node.inputs:
             return f"{type(op).__name__} computes on NumPy arrays, unseen by the engine"

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import NotDifferentiableError, ShapeError
 from ..functions import sum_to as sum_tensor
 from ..ops import elementwise as ew
+from ..ops.shape import broadcast_to, sum_to
 from ..primitive import OUTPUT, SHAPES, Primitive, Rule
 from .facts import DTypeFact, ShapeFact, UnknownFact, is_about_dtype
 from .later import Arranged, later, nodes_in
@@ -90,8 +91,8 @@ def pulled(primitive: Primitive, rule: Rule, index: int, node: Node, operand: No
     except (UnknownFact, TypeError) as error:
         if not (isinstance(error, UnknownFact) or is_about_dtype(error)):
             raise
-        if primitive.name in _BY_SHAPE_ALONE:
-            return _BY_SHAPE_ALONE[primitive.name](g, operand)  # type: ignore[no-any-return]
+        if primitive is sum_to or primitive is broadcast_to:  # each is the other's transpose, whatever the shapes
+            return (broadcast_like_op if primitive is sum_to else sum_to_like_op)(g, operand)
         return _deferred_rule(call, g, args, result, operand.shape_fact, operand.dtype_fact)
     if not primitive.elementwise:
         if type(c.shape_fact) is not tuple and c.born > start:  # by the contract of a rule; nobody has drawn conclusions from it yet
@@ -146,7 +147,3 @@ def _deferred_rule(call: Any, g: Any, args: Sequence[Any], result: Any, shape: S
     made = later(Arranged(call, operands), f"{kind} of {call.primitive.name}", *nodes, blind=blind)
     made.shape_fact, made.dtype_fact = shape, dtype
     return made
-
-
-_BY_SHAPE_ALONE: dict[str, Any] = {"sum_to": broadcast_like_op, "broadcast_to": sum_to_like_op}
-"""Primitives whose pull is nothing but a change of shape."""

@@ -49,11 +49,11 @@ def _integers(xp: Any, *, low: int, high: int, shape: Shape, dtype: DType, devic
     return as_payload(generator(device).integers(low, high, shape), dtype)
 
 
-uniform = constant("random_uniform", _uniform)
+uniform = constant("random_uniform", _uniform, random=True)
 """Uniform in [0, 1), of a shape."""
-normal = constant("random_normal", _normal)
+normal = constant("random_normal", _normal, random=True)
 """Normal with mean 0 and variance 1 (of a complex dtype: 1 in total)."""
-integers = constant("random_integers", _integers)
+integers = constant("random_integers", _integers, random=True)
 """Uniform among the integers low, …, high - 1."""
 
 
@@ -62,7 +62,5 @@ def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
     return xp.asarray((generator(device_of(x)).random(tuple(x.shape)) >= p) * scale).astype(x.dtype)
 
 
-dropout_mask = constant("dropout_mask", _dropout_mask)
+dropout_mask = constant("dropout_mask", _dropout_mask, shape="broadcast", random=True)
 """In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn anew each time that it runs."""
-RANDOM = frozenset(("random_uniform", "random_normal", "random_integers", "dropout_mask"))
-"""The names of all operations that read the generator: to run one twice is to draw twice."""

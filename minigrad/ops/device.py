@@ -6,6 +6,10 @@ from ..backend import to_device
 from ..primitive import linear
 
 move = linear(
-    "move", lambda xp, x, *, device, back: to_device(x, device), lambda g, *, device, back: move(g, device=back, back=device), view=True
+    "move",
+    lambda xp, x, *, device, back: to_device(x, device),
+    lambda g, *, device, back: move(g, device=back, back=device),
+    view=True,
+    pointwise=True,
 )
 """x on `device` (x itself where it is there already); `back` names the device it came from."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..backend import diagonal_view
 from ..primitive import linear
+from .batch import axes_from_the_right, shift_diagonal
 
 
 def _undiagonal(xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]) -> Any:
@@ -22,6 +23,7 @@ diagonal = linear(
     lambda xp, x, *, offset, axis1, axis2: diagonal_view(x, offset, axis1, axis2),
     lambda g, x_shape, *, offset, axis1, axis2: undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, shape=tuple(x_shape)),
     view=True,
+    batch=shift_diagonal,
 )
 """The elements whose indices along two axes differ by `offset`, as a window with these along the last axis."""
 undiagonal = linear(
@@ -29,11 +31,25 @@ undiagonal = linear(
     _undiagonal,
     lambda g, *, offset, axis1, axis2: diagonal(g, offset=offset, axis1=axis1, axis2=axis2),
     symbol="place",
+    batch=shift_diagonal,
+    shape="given",
 )
 """Zeros of `shape` with g on the diagonal."""
-tril = linear("tril", lambda xp, x, *, offset: xp.tril(x, offset), lambda g, *, offset: tril(g, offset=offset))
+tril = linear(
+    "tril",
+    lambda xp, x, *, offset: xp.tril(x, offset),
+    lambda g, *, offset: tril(g, offset=offset),
+    batch=axes_from_the_right,
+    shape="first",
+)
 """The elements on and below diagonal number `offset` of the last two axes, zeros above."""
-triu = linear("triu", lambda xp, x, *, offset: xp.triu(x, offset), lambda g, *, offset: triu(g, offset=offset))
+triu = linear(
+    "triu",
+    lambda xp, x, *, offset: xp.triu(x, offset),
+    lambda g, *, offset: triu(g, offset=offset),
+    batch=axes_from_the_right,
+    shape="first",
+)
 """The elements on and above diagonal number `offset` of the last two axes, zeros below."""
 
 

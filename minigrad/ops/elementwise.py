@@ -22,7 +22,8 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, copy_with_strides_of, divide_integers, float32, ignore_float_errors, numpy
 from ..errors import DTypeError
-from ..primitive import constant, elementwise, linear, primitive
+from ..primitive import constant, elementwise, linear, predicate, primitive
+from .batch import axes_from_the_right, overwrite_all
 from .error_function import error_function
 from .shape import sum_to
 
@@ -423,6 +424,7 @@ sgn = primitive(
     [lambda g, x, y: _sgn_derivative(g, x, y)],
     [lambda t, x, y: _sgn_derivative(t, x, y)],
     conjugates=True,
+    pointwise=True,
 )
 """x / |x|, and 0 at 0 (the sign of real numbers). Its Jacobian, as a real 2x2 matrix, is symmetric:
 one rule for both modes.
@@ -434,11 +436,17 @@ def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
     return where(abs_(x) == 0, 0.0, (g - real(conj(y) * g) * y) / size) if x.dtype.kind == "c" else zeros_like(g)
 
 
-abs_ = primitive("abs", lambda xp, x: xp.abs(x), [_abs_pull], [_abs_push], conjugates=True, symbol="abs")
+abs_ = primitive("abs", lambda xp, x: xp.abs(x), [_abs_pull], [_abs_push], conjugates=True, symbol="abs", pointwise=True, dtype="real")
 conj = primitive(
-    "conj", lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x, [lambda g: conj(g)], [lambda t: conj(t)], conjugates=True, view=True
+    "conj",
+    lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x,
+    [lambda g: conj(g)],
+    [lambda t: conj(t)],
+    conjugates=True,
+    view=True,
+    pointwise=True,
 )
-real = primitive("real", lambda xp, x: x.real, [lambda g: g], [lambda t: real(t)], conjugates=True, view=True)
+real = primitive("real", lambda xp, x: x.real, [lambda g: g], [lambda t: real(t)], conjugates=True, view=True, pointwise=True, dtype="real")
 imag = primitive(
     "imag",
     lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype),
@@ -446,6 +454,8 @@ imag = primitive(
     [lambda t: imag(t)],
     conjugates=True,
     view=True,
+    pointwise=True,
+    dtype="real",
 )
 angle = primitive(
     "angle",
@@ -454,6 +464,8 @@ angle = primitive(
     [lambda t, x: _angle_push(t, x)],
     conjugates=True,
     promote="float",
+    pointwise=True,
+    dtype="real",
 )
 
 
@@ -485,6 +497,8 @@ make_complex = primitive(
     [lambda t: make_complex(t, zeros_like(t)), lambda t: make_complex(zeros_like(t), t)],
     conjugates=True,
     promote="float",
+    pointwise=True,
+    dtype="complex",
 )
 """The complex tensor a + ib from its real and imaginary parts."""
 
@@ -499,11 +513,25 @@ def _view_as_complex(xp: Any, x: Any) -> Any:
 
 
 view_as_real = primitive(
-    "view_as_real", _view_as_real, [lambda g: view_as_complex(g)], [lambda t: view_as_real(t)], conjugates=True, view=True
+    "view_as_real",
+    _view_as_real,
+    [lambda g: view_as_complex(g)],
+    [lambda t: view_as_real(t)],
+    conjugates=True,
+    view=True,
+    batch=axes_from_the_right,
+    dtype="real",
 )
 """Complex numbers as pairs (real, imaginary) along a new last axis, in the same memory."""
 view_as_complex = primitive(
-    "view_as_complex", _view_as_complex, [lambda g: view_as_real(g)], [lambda t: view_as_complex(t)], conjugates=True, view=True
+    "view_as_complex",
+    _view_as_complex,
+    [lambda g: view_as_real(g)],
+    [lambda t: view_as_complex(t)],
+    conjugates=True,
+    view=True,
+    batch=axes_from_the_right,
+    dtype="complex",
 )
 """Pairs along the last axis as complex numbers, in the same memory. Each of the two views is the
 other's transpose.
@@ -511,18 +539,23 @@ other's transpose.
 
 # ------------------------------------------------------------------------------------------------------- copies, casts, constants
 
-clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g)
-identity = linear("identity", lambda xp, x: x, lambda g: g, view=True)
-cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g)
-"""x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has
-nothing left to do.
-"""
+clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g, pointwise=True)
+identity = linear("identity", lambda xp, x: x, lambda g: g, view=True, pointwise=True)
+cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g, pointwise=True, dtype="given")
+"""x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has nothing left to do."""
 overwrite = elementwise(
-    "overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype), lambda g: zeros_like(g), lambda g: g, promote=None
+    "overwrite",
+    lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype),
+    lambda g: zeros_like(g),
+    lambda g: g,
+    promote=None,
+    batch=overwrite_all,
+    shape="first",
+    dtype="first",
 )
 """The values `new` in the shape and dtype of `old`: what `copy_`, `fill_` and `x[…] = …` write."""
-zeros_like = linear("zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), lambda g: zeros_like(g))
-ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype))
+zeros_like = linear("zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), lambda g: zeros_like(g), pointwise=True)
+ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), pointwise=True)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -541,20 +574,20 @@ def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
         raise DTypeError(f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) & (y > 0).") from None
 
 
-eq = constant("eq", lambda xp, a, b: a == b, promote="same", symbol="=")
-ne = constant("ne", lambda xp, a, b: a != b, promote="same", symbol="≠")
-lt = constant("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True)
-le = constant("le", lambda xp, a, b: a <= b, promote="same", symbol="≤", real_only=True)
-gt = constant("gt", lambda xp, a, b: a > b, promote="same", symbol=">", real_only=True)
-ge = constant("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥", real_only=True)
-isnan = constant("isnan", lambda xp, x: xp.isnan(x))
-isinf = constant("isinf", lambda xp, x: xp.isinf(x))
-isfinite = constant("isfinite", lambda xp, x: xp.isfinite(x))
-logical_and = constant("logical_and", lambda xp, a, b: xp.logical_and(a, b))
-logical_or = constant("logical_or", lambda xp, a, b: xp.logical_or(a, b))
-logical_xor = constant("logical_xor", lambda xp, a, b: xp.logical_xor(a, b))
-logical_not = constant("logical_not", lambda xp, x: xp.logical_not(x))
-bitwise_and = constant("bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", symbol="&")
-bitwise_or = constant("bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", symbol="|")
-bitwise_xor = constant("bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", symbol="^")
-bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), symbol="~")
+eq = predicate("eq", lambda xp, a, b: a == b, promote="same", symbol="=")
+ne = predicate("ne", lambda xp, a, b: a != b, promote="same", symbol="≠")
+lt = predicate("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True)
+le = predicate("le", lambda xp, a, b: a <= b, promote="same", symbol="≤", real_only=True)
+gt = predicate("gt", lambda xp, a, b: a > b, promote="same", symbol=">", real_only=True)
+ge = predicate("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥", real_only=True)
+isnan = predicate("isnan", lambda xp, x: xp.isnan(x))
+isinf = predicate("isinf", lambda xp, x: xp.isinf(x))
+isfinite = predicate("isfinite", lambda xp, x: xp.isfinite(x))
+logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b))
+logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b))
+logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b))
+logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x))
+bitwise_and = constant("bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", symbol="&", pointwise=True)
+bitwise_or = constant("bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", symbol="|", pointwise=True)
+bitwise_xor = constant("bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", symbol="^", pointwise=True)
+bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), symbol="~", pointwise=True)

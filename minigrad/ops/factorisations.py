@@ -18,6 +18,7 @@ from typing import Any
 
 from ..backend import call_linalg, ignore_float_errors
 from ..primitive import constant, primitive
+from .batch import axes_from_the_right
 from .diagonals import diagonal_matrix, main_diagonal, tril, triu
 from .elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
 from .index import window
@@ -58,6 +59,8 @@ inv = primitive(
     lambda xp, x: call_linalg("inv", xp.linalg.inv, x),
     [lambda g, y: -(swapped(y) @ g @ swapped(y))],
     [lambda t, y: -(y @ t @ y)],
+    shape="valid first",
+    batch=axes_from_the_right,
 )
 """The inverse of square matrices."""
 solve = primitive(
@@ -66,6 +69,7 @@ solve = primitive(
     [lambda g, a, y: -(solve(swapped(a), g) @ swapped(y)), lambda g, a: solve(swapped(a), g)],
     [lambda t, a, y: -solve(a, t @ y), lambda t, a: solve(a, t)],
     promote="same",
+    batch=axes_from_the_right,
 )
 """The Y with A Y = B; both are matrices with the same batch axes."""
 
@@ -95,6 +99,7 @@ pinv = primitive(
     [_pinv_pull],
     [_pinv_push],
     conjugates=True,
+    batch=axes_from_the_right,
 )
 """The Moore-Penrose inverse; singular values up to `rtol` times the largest, or up to `atol`, count as 0. Differentiable where the rank
 does not change."""
@@ -106,6 +111,7 @@ det = primitive(
     lambda xp, x: call_linalg("det", xp.linalg.det, x),
     [lambda g, x: _number(g) * cofactors(x)],
     [lambda t, x: _total(t * cofactors(x))],
+    batch=axes_from_the_right,
 )
 """The determinant. Its derivative is the matrix of cofactors, which singular matrices have too."""
 
@@ -126,6 +132,7 @@ cofactors = primitive(
     _cofactors,
     [lambda g, x, y: (_number(_total(g * y)) * swapped(inv(x))) - y @ swapped(g) @ swapped(inv(x))],
     [lambda t, x, y: _number(_total(t * swapped(inv(x)))) * y - swapped(inv(x)) @ swapped(t) @ y],
+    batch=axes_from_the_right,
 )
 """The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is
 an error.
@@ -136,6 +143,8 @@ logabsdet = primitive(
     [lambda g, x: _number(g) * adjoint(inv(x))],
     [lambda t, x: real(_total(swapped(inv(x)) * t))],
     conjugates=True,
+    dtype="real",
+    batch=axes_from_the_right,
 )
 """ln |det A|, without overflow; -∞ for singular matrices."""
 
@@ -151,6 +160,7 @@ detsign = primitive(
     [lambda g, x, y: _number(_imaginary(imag(g * conj(y)))) * adjoint(inv(x)) if x.dtype.kind == "c" else zeros_like(x)],
     [lambda t, x, y: y * _imaginary(imag(_total(swapped(inv(x)) * t))) if x.dtype.kind == "c" else _total(zeros_like(t))],
     conjugates=True,
+    batch=axes_from_the_right,
 )
 """det A / |det A|: a sign, constant but for jumps, or for complex matrices a phase."""
 
@@ -172,6 +182,8 @@ cholesky = primitive(
     [lambda g, y: _hermitian(adjoint(solve(adjoint(y), adjoint(solve(adjoint(y), _half_lower(adjoint(y) @ g))))))],
     [lambda t, y: y @ _half_lower(adjoint(solve(y, adjoint(solve(y, _hermitian(t))))))],
     conjugates=True,
+    shape="valid first",
+    batch=axes_from_the_right,
 )
 """The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian,
 as A must be.
@@ -204,7 +216,15 @@ def _qr_push(t: Any, y: Any) -> tuple[Any, Any]:
     return tr - q @ upper, upper @ r
 
 
-qr = primitive("qr", lambda xp, x: tuple(call_linalg("qr", xp.linalg.qr, x)), [_qr_pull], [_qr_push], conjugates=True, outputs=2)
+qr = primitive(
+    "qr",
+    lambda xp, x: tuple(call_linalg("qr", xp.linalg.qr, x)),
+    [_qr_pull],
+    [_qr_push],
+    conjugates=True,
+    outputs=2,
+    batch=axes_from_the_right,
+)
 """Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
 
 
@@ -235,7 +255,13 @@ def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
 
 
 eigh = primitive(
-    "eigh", lambda xp, x: tuple(call_linalg("eigh", xp.linalg.eigh, x)), [_eigh_pull], [_eigh_push], conjugates=True, outputs=2
+    "eigh",
+    lambda xp, x: tuple(call_linalg("eigh", xp.linalg.eigh, x)),
+    [_eigh_pull],
+    [_eigh_push],
+    conjugates=True,
+    outputs=2,
+    batch=axes_from_the_right,
 )
 """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is
 read.
@@ -284,6 +310,7 @@ svd = primitive(
     [_svd_push],
     conjugates=True,
     outputs=3,
+    batch=axes_from_the_right,
 )
 """U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A; singular values real and descending."""
 
@@ -314,7 +341,7 @@ def _real_part(x: Any) -> Any:
     return (x + conj(x)) * 0.5
 
 
-eig = primitive("eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2)
+eig = primitive("eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2, batch=axes_from_the_right)
 """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real. The largest element of each vector
 is real in LAPACK's choice of its phase, which the derivative leaves alone.
 """
@@ -351,7 +378,7 @@ def _pivots(xp: Any, x: Any) -> Any:
     return pivots
 
 
-lu_pivots = constant("lu_pivots", _pivots)
+lu_pivots = constant("lu_pivots", _pivots, batch=axes_from_the_right)
 """Which row (counted from 1) Gaussian elimination with partial pivoting exchanges with each row in turn: that of the largest element."""
 
 
@@ -399,7 +426,7 @@ def _lu_pull(g: Any, y: Any) -> Any:
     return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
 
 
-lu = primitive("lu", lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None), [_lu_pull], [_lu_push])
+lu = primitive("lu", lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None), [_lu_pull], [_lu_push], batch=axes_from_the_right)
 """Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it, where its ones are not kept. For A with
 at least as many rows as columns; differentiable where U is invertible.
 """

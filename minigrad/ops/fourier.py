@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..primitive import linear
+from .batch import shift_axes
 
 
 def _fft(xp: Any, x: Any, *, axes: tuple[int, ...], inverse: bool, scale: float) -> Any:
@@ -17,5 +18,5 @@ def _fft(xp: Any, x: Any, *, axes: tuple[int, ...], inverse: bool, scale: float)
     return (y if scale == 1 else y * scale).astype(x.dtype)
 
 
-fft = linear("fft", _fft, lambda g, *, axes, inverse, scale: fft(g, axes=axes, inverse=inverse, scale=scale))
+fft = linear("fft", _fft, lambda g, *, axes, inverse, scale: fft(g, axes=axes, inverse=inverse, scale=scale), batch=shift_axes)
 """scale · Σ x[j] exp(∓2πi jk / n) along each of the axes, for complex x; the sign is + for the inverse."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import copy_in_order, ignore_float_errors, materialise, scatter_add, scatter_extreme_at
-from ..primitive import linear, primitive
+from ..primitive import Primitive, linear, primitive
+from .batch import batch_lengths
 from .elementwise import ones_like, where, zeros_like
 from .sums import accumulator
 
@@ -73,18 +74,58 @@ def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     return out if wide == g.dtype else ignore_float_errors.run(out.astype, g.dtype)
 
 
-window = linear("window", _window, lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)), view=True, symbol="getitem")
+def _slice_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
+    """A basic index behind k full slices; `shape`, where there is one, behind the batch's lengths."""
+    if "shape" in params:
+        params["shape"] = (*arrays[0].shape[:k], *params["shape"])
+    return prim.forward(xp, *arrays, index=(slice(None),) * k + (index if isinstance(index, tuple) else (index,)), **params)
+
+
+def _index_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
+    """An index with arrays in it reads the example's axes, so the batch axes go to the end, where an index leaves them alone."""
+    x, *values = arrays
+    if "shape" in params:
+        params["shape"] = (*params["shape"], *x.shape[:k])
+    if prim.name == "index_put":
+        x = xp.broadcast_to(x, (*batch_lengths(arrays, k), *x.shape[k:]))
+    ndim = len(params["shape"]) - k if "shape" in params else x.ndim - k
+    result = prim.forward(xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit(index, ndim), **params)
+    return result.transpose((*range(result.ndim - k, result.ndim), *range(result.ndim - k)))
+
+
+def _batch_last(array: Any, k: int) -> Any:
+    return array.transpose((*range(k, array.ndim), *range(k))) if hasattr(array, "ndim") else array
+
+
+window = linear(
+    "window",
+    _window,
+    lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)),
+    view=True,
+    symbol="getitem",
+    batch=_slice_behind,
+)
 """x[index] for a basic index: a view."""
-unwindow = linear("unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place")
+unwindow = linear("unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place", batch=_slice_behind, shape="given")
 """Zeros of `shape`, with g at the basic index."""
 gather = linear(
     "getitem",
     lambda xp, x, *, index: x[explicit(index, x.ndim)],
     lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)),
     symbol="getitem",
+    batch=_index_behind,
+    shape="masks",
 )
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
-ungather = linear("ungather", _ungather, lambda g, *, index: gather(g, index=index), symbol="scatter", accumulates=True)
+ungather = linear(
+    "ungather",
+    _ungather,
+    lambda g, *, index: gather(g, index=index),
+    symbol="scatter",
+    accumulates=True,
+    batch=_index_behind,
+    shape="given",
+)
 """Zeros of `shape`, with the elements of g added at the index: repeated indices accumulate."""
 
 
@@ -125,6 +166,9 @@ index_put = primitive(
         lambda t, x_shape, *, index, accumulate: index_put(_blank(t, x_shape), t, index=index, accumulate=accumulate),
     ],
     accumulates=True,
+    batch=_index_behind,
+    shape="valid first",
+    dtype="first",
 )
 """x with the elements at an index replaced by `values` (or increased by them)."""
 
@@ -208,6 +252,8 @@ scatter_view = primitive(
     ],
     conjugates=True,  # it picks and places parts (real and imaginary ones among them) and multiplies nothing
     symbol="replace",
+    shape="valid first",
+    dtype="first",
 )
 """x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base.
 

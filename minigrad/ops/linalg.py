@@ -11,6 +11,7 @@ from typing import Any
 
 from ..backend import NumpyArray, ignore_float_errors
 from ..primitive import bilinear
+from .batch import multiply_matrices
 from .shape import broadcast_to, permute, reshape, sum_to
 
 
@@ -79,5 +80,11 @@ def is_turned(a: tuple[int, ...], b: tuple[int, ...], strides: tuple[int, ...]) 
     return strides[0] < strides[1] and b[0] * b[1] <= 4096 and 64 <= a[0] <= 1_000_000 // max(1, b[0] * b[1])
 
 
-matmul = bilinear("matmul", _matmul, _left, _right, symbol="@", accumulates=True)
+def _product_shape(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    if a is None or b is None or len(a) < 2 or len(b) < 2 or a[-1] != b[-2] or (a[:-2] and b[:-2]):
+        return None
+    return (*(a[:-2] or b[:-2]), a[-2], b[-1])
+
+
+matmul = bilinear("matmul", _matmul, _left, _right, symbol="@", accumulates=True, batch=multiply_matrices, shape=_product_shape)
 """A @ B of any ranks, batch axes broadcast."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
 from ..primitive import elementwise, in_float32, primitive
+from .batch import join_layer, shift_axes
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import matmul, swapped
 from .reduce import kept_shape, mean, sum_, sum_forward
@@ -72,7 +73,17 @@ def _softmax_rule(g: Any, y: Any, *, axis: int) -> Any:
     return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)
 
 
-softmax = primitive("softmax", _softmax, [_softmax_rule], [_softmax_rule], promote="float", real_only=True, accumulates=True)
+softmax = primitive(
+    "softmax",
+    _softmax,
+    [_softmax_rule],
+    [_softmax_rule],
+    promote="float",
+    real_only=True,
+    accumulates=True,
+    batch=shift_axes,
+    shape="first",
+)
 """e^x / Σ e^x along an axis."""
 log_softmax = primitive(
     "log_softmax",
@@ -82,6 +93,8 @@ log_softmax = primitive(
     promote="float",
     real_only=True,
     accumulates=True,
+    batch=shift_axes,
+    shape="first",
 )
 """x − ln Σ e^x along an axis."""
 
@@ -192,7 +205,15 @@ def _standardize_rule(g: Any, x: Any, *, axes: Axes, eps: float) -> Any:
 
 
 standardize = primitive(
-    "standardize", _standardize, [_standardize_rule], [_standardize_rule], promote="float", real_only=True, accumulates=True
+    "standardize",
+    _standardize,
+    [_standardize_rule],
+    [_standardize_rule],
+    promote="float",
+    real_only=True,
+    accumulates=True,
+    batch=shift_axes,
+    shape="first",
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
 standardize_push = primitive(
@@ -203,6 +224,8 @@ standardize_push = primitive(
     promote="float",
     real_only=True,
     accumulates=True,
+    batch=shift_axes,
+    shape="first",
 )
 """J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J = (1 − 1/n − y yᵀ/n) / σ is symmetric: the
 pull is the push.
@@ -241,6 +264,7 @@ scale_shift = primitive(
         lambda t, y: broadcast_to(t, shape=tuple(y.shape)),
     ],
     promote="same",
+    pointwise=True,
 )
 """x · w + b, with w and b that broadcast to x: a number for each channel, say."""
 
@@ -263,6 +287,11 @@ def rows_of(a: Any) -> Any:
     return a if a.ndim == 2 else reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
 
 
+def _layer_shape(x: Axes | None, w: Axes | None, b: Axes | None) -> Axes | None:
+    fits = x and w and len(w) == 2 and x[-1] == w[1] and b == w[:1]
+    return (*x[:-1], w[0]) if fits and x and w else None
+
+
 affine = primitive(
     "affine",
     _affine,
@@ -278,6 +307,8 @@ affine = primitive(
     ],
     promote="same",
     accumulates=True,
+    batch=join_layer,
+    shape=_layer_shape,
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
 
@@ -315,6 +346,7 @@ nll = primitive(
         None,
     ],
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
+    batch=shift_axes,
 )
 """−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0 where t is `ignored`."""
 nll_place = primitive(
@@ -323,6 +355,7 @@ nll_place = primitive(
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
     [lambda c, t, *, axis, classes, ignored: nll_place(c, t, axis=axis, classes=classes, ignored=ignored), None],
     symbol="place",
+    batch=shift_axes,
 )
 """−g at each target's class, 0 at the other ones and where t is `ignored`. The transpose of `nll` in x."""
 

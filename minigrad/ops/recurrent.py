@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..primitive import primitive
+from .batch import axes_from_the_right
 from .elementwise import ones_like, relu, sigmoid, tanh, where, zeros_like
 from .linalg import matmul, swapped
 from .network import rows_of
@@ -181,6 +182,7 @@ rnn = primitive(
     promote="float",
     outputs=2,
     real_only=True,
+    batch=axes_from_the_right,
 )
 """a (L, N, H), h0 (N, H), U (H, H) to h of all steps (L, N, H) and of the last one (N, H); φ is relu if `rectified`, else tanh."""
 
@@ -246,6 +248,7 @@ lstm = primitive(
     promote="float",
     outputs=2,
     real_only=True,
+    batch=axes_from_the_right,
 )
 """a (L, N, 4H), h0 and c0 (N, H), U (4H, H) to h and c of all steps, both (L, N, H)."""
 
@@ -307,5 +310,6 @@ gru = primitive(
     promote="float",
     outputs=2,
     real_only=True,
+    batch=axes_from_the_right,
 )
 """a (L, N, 3H), h0 (N, H), U (3H, H), b (3H,) to h of all steps (L, N, H) and of the last one (N, H)."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, NUMPY_PAYLOADS, broadcast_view, float32, ignore_float_errors, is_narrow, numpy
 from ..primitive import constant, linear, primitive
+from .batch import shift_axes, shift_axis_or_all
 from .shape import broadcast_to, reshape
 from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
 
@@ -18,6 +19,11 @@ FEW = 256
 def kept_shape(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
     """The shape with each reduced axis kept as 1."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def reduced_shape(x: tuple[int, ...] | None, *, axes: Axes, keepdims: bool) -> tuple[int, ...] | None:
+    """The shape after a reduction."""
+    return None if x is None else tuple(1 if i in axes else n for i, n in enumerate(x) if keepdims or i not in axes)
 
 
 def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
@@ -49,7 +55,7 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     return ignore_float_errors.run(total, xp, x, axes, keepdims)
 
 
-sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes))
+sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes), batch=shift_axes, shape=reduced_shape)
 
 
 def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
@@ -64,7 +70,7 @@ def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
     return spread(g / max(1, math.prod(x_shape[i] for i in axes)), x_shape, axes)
 
 
-mean = linear("mean", mean_forward, _mean_transpose)
+mean = linear("mean", mean_forward, _mean_transpose, batch=shift_axes, shape=reduced_shape)
 
 amax = primitive(
     "amax",
@@ -73,6 +79,8 @@ amax = primitive(
     [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
     symbol="max",
     real_only=True,
+    batch=shift_axes,
+    shape=reduced_shape,
 )
 """Largest element; equal ones share the gradient evenly."""
 amin = primitive(
@@ -82,11 +90,29 @@ amin = primitive(
     [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
     symbol="min",
     real_only=True,
+    batch=shift_axes,
+    shape=reduced_shape,
 )
-argmax = constant("argmax", lambda xp, x, *, axis, keepdims: x.argmax(axis=axis, keepdims=keepdims), real_only=True)
-argmin = constant("argmin", lambda xp, x, *, axis, keepdims: x.argmin(axis=axis, keepdims=keepdims), real_only=True)
-all_ = constant("all", lambda xp, x, *, axes, keepdims: x.all(axis=axes, keepdims=keepdims))
-any_ = constant("any", lambda xp, x, *, axes, keepdims: x.any(axis=axes, keepdims=keepdims))
+argmax = constant(
+    "argmax",
+    lambda xp, x, *, axis, keepdims: x.argmax(axis=axis, keepdims=keepdims),
+    real_only=True,
+    batch=shift_axis_or_all,
+    dtype="int64",
+)
+argmin = constant(
+    "argmin",
+    lambda xp, x, *, axis, keepdims: x.argmin(axis=axis, keepdims=keepdims),
+    real_only=True,
+    batch=shift_axis_or_all,
+    dtype="int64",
+)
+all_ = constant(
+    "all", lambda xp, x, *, axes, keepdims: x.all(axis=axes, keepdims=keepdims), batch=shift_axes, shape=reduced_shape, dtype="bool"
+)
+any_ = constant(
+    "any", lambda xp, x, *, axes, keepdims: x.any(axis=axes, keepdims=keepdims), batch=shift_axes, shape=reduced_shape, dtype="bool"
+)
 
 
 def _shares(x: Any, y: Any, axes: Axes) -> Any:

@@ -15,8 +15,9 @@ from typing import Any
 
 from ..backend import ignore_float_errors
 from ..primitive import linear, primitive
+from .batch import shift_axes
 from .elementwise import exp, ones_like, where, zeros_like
-from .reduce import kept_shape, spread, sum_, sum_forward
+from .reduce import kept_shape, reduced_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
 from .sums import PLAIN, accumulator
 
@@ -58,6 +59,8 @@ cumsum = linear(
     lambda xp, x, *, axis: _scanned(xp.cumsum, x, axis),
     lambda g, *, axis: flip(cumsum(flip(g, axes=(axis,)), axis=axis), axes=(axis,)),
     accumulates=True,
+    batch=shift_axes,
+    shape="first",
 )
 """y[k] = x[0] + … + x[k] along an axis."""
 
@@ -85,6 +88,8 @@ recurrence = primitive(
     ],
     promote="same",
     accumulates=True,
+    batch=shift_axes,
+    shape="valid first",
 )
 """y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of the interpreter for each k."""
 cumprod = primitive(
@@ -93,6 +98,8 @@ cumprod = primitive(
     [lambda g, x, y, *, axis: delayed(y, axis, ones_like) * backward_recurrence(x, g, axis)],
     [lambda t, x, y, *, axis: recurrence(x, t * delayed(y, axis, ones_like), axis=axis)],
     accumulates=True,
+    batch=shift_axes,
+    shape="first",
 )
 """y[k] = x[0] · … · x[k] along an axis."""
 
@@ -124,6 +131,8 @@ logcumsumexp = primitive(
     [lambda t, x, y, *, axis: recurrence(_share(delayed(y, axis, _nothing), y), t * _share(x, y), axis=axis)],
     real_only=True,
     accumulates=True,
+    batch=shift_axes,
+    shape="first",
 )
 """y[k] = ln(e^x[0] + … + e^x[k]) along an axis, without overflow: y[k] = ln(e^y[k-1] + e^x[k])."""
 
@@ -148,6 +157,8 @@ prod = primitive(
     [lambda g, x, *, axes: spread(g, tuple(x.shape), axes) * _others(x, axes)],
     [lambda t, x, *, axes, keepdims: sum_(t * _others(x, axes), axes=axes, keepdims=keepdims)],
     accumulates=True,
+    batch=shift_axes,
+    shape=reduced_shape,
 )
 """Product over axes; 1 over no elements."""
 
@@ -172,6 +183,8 @@ logsumexp = primitive(
     promote="float",
     real_only=True,
     accumulates=True,
+    batch=shift_axes,
+    shape=reduced_shape,
 )
 """ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a
 derivative: NaN).

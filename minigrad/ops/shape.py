@@ -11,6 +11,7 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
 from ..primitive import linear, primitive
+from .batch import broadcast_behind, join_parts, permute_behind, reshape_behind, shift_axes, sum_behind
 from .sums import column_sums, is_column, is_few, is_short, slice_sums, total, total_of_few
 
 
@@ -41,21 +42,50 @@ def inverse_of(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
-reshape = linear("reshape", lambda xp, x, *, shape: x.reshape(shape), lambda g, x_shape: reshape(g, shape=x_shape), view=True)
-permute = linear("permute", _permute, lambda g, *, axes: permute(g, axes=inverse_of(axes)), view=True, symbol="permute")
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a value of `shape` can be broadcast to `target`."""
+    lead = len(target) - len(shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, target[lead:], strict=True))
+
+
+reshape = linear(
+    "reshape",
+    lambda xp, x, *, shape: x.reshape(shape),
+    lambda g, x_shape: reshape(g, shape=x_shape),
+    view=True,
+    batch=reshape_behind,
+    shape=lambda x, *, shape: tuple(shape) if x is None or math.prod(x) == math.prod(shape) else None,
+)
+permute = linear(
+    "permute",
+    _permute,
+    lambda g, *, axes: permute(g, axes=inverse_of(axes)),
+    view=True,
+    symbol="permute",
+    batch=permute_behind,
+    shape=lambda x, *, axes: None if x is None else tuple(x[i] for i in axes),
+)
 broadcast_to = linear(
     "broadcast_to",
     lambda xp, x, *, shape: broadcast_view(xp, x, shape),
     lambda g, x_shape: sum_to(g, shape=x_shape),
     view=True,
     symbol="expand",
+    batch=broadcast_behind,
+    shape=lambda x, *, shape: tuple(shape) if x is None or _broadcasts(x, shape) else None,
 )
-sum_to = linear("sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), view=True, symbol="sum")
-flip = linear("flip", lambda xp, x, *, axes: xp.flip(x, axes).copy(), lambda g, *, axes: flip(g, axes=axes))
+sum_to = linear(
+    "sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), view=True, symbol="sum", batch=sum_behind, shape="given"
+)
+flip = linear(
+    "flip", lambda xp, x, *, axes: xp.flip(x, axes).copy(), lambda g, *, axes: flip(g, axes=axes), batch=shift_axes, shape="first"
+)
 roll = linear(
     "roll",
     lambda xp, x, *, shifts, axes: xp.roll(x, shifts, axes),
     lambda g, *, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
+    batch=shift_axes,
+    shape="first",
 )
 
 # --------------------------------------------------------------------------------------------------------------- joining
@@ -84,6 +114,6 @@ def _trim_axis(g: Any, *, axis: int, before: int, after: int) -> Any:
     return g[(slice(None),) * axis + (slice(before, g.shape[axis] - after),)]
 
 
-pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad")
-cat = primitive("cat", lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis), [_cut], [_place], promote="same")
+pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad", batch=shift_axes)
+cat = primitive("cat", lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis), [_cut], [_place], promote="same", batch=join_parts)
 """Inputs joined along an axis; `sizes` are their lengths there."""

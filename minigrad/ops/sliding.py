@@ -6,6 +6,7 @@ from typing import Any
 
 from ..backend import sliding_windows
 from ..primitive import linear
+from .batch import shift_axes
 
 
 def _unfold_backward(xp: Any, g: Any, *, axis: int, size: int, step: int, shape: tuple[int, ...]) -> Any:
@@ -21,6 +22,7 @@ unfold = linear(
     lambda xp, x, *, axis, size, step: sliding_windows(xp, x, axis, size, step),
     lambda g, x_shape, *, axis, size, step: unfold_backward(g, axis=axis, size=size, step=step, shape=tuple(x_shape)),
     view=True,
+    batch=shift_axes,
 )
 """All windows of `size` elements along an axis, `step` apart, as a new last axis."""
 unfold_backward = linear(
@@ -28,5 +30,7 @@ unfold_backward = linear(
     _unfold_backward,
     lambda g, *, axis, size, step: unfold(g, axis=axis, size=size, step=step),
     symbol="fold",
+    batch=shift_axes,
+    shape="given",
 )
 """An array of `shape`: each element is the sum of its values in all windows in which it lies."""

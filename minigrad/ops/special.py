@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ..backend import erfc_function, ignore_float_errors, lgamma_function
-from ..primitive import constant, elementwise
+from ..primitive import constant, elementwise, predicate
 from .elementwise import exp, log, where, zeros_like
 from .error_function import error_function
 
@@ -311,7 +311,7 @@ def _heaviside(xp: Any, x: Any, values: Any) -> Any:
     return xp.where(x == 0, values, (x > 0).astype(values.dtype))
 
 
-heaviside = constant("heaviside", _heaviside, promote="same", real_only=True)
+heaviside = constant("heaviside", _heaviside, promote="same", real_only=True, pointwise=True)
 """0 for negative x, 1 for positive x, `values` where x is 0."""
 
 
@@ -372,15 +372,15 @@ copysign = elementwise(
 # ------------------------------------------------------------------------------------------------------------- without derivatives
 
 
-signbit = constant("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, real_only=True)
+signbit = predicate("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, real_only=True)
 """Whether x is negative or -0.0."""
-exponent = constant("exponent", lambda xp, x: xp.frexp(x)[1], real_only=True)
+exponent = constant("exponent", lambda xp, x: xp.frexp(x)[1], real_only=True, pointwise=True, dtype="int32")
 """The whole number e with ½ ≤ |x| / 2ᵉ < 1, and 0 for 0 (int32)."""
-gcd = constant("gcd", lambda xp, a, b: xp.gcd(a, b), promote="same", real_only=True)
+gcd = constant("gcd", lambda xp, a, b: xp.gcd(a, b), promote="same", real_only=True, pointwise=True)
 """The greatest common divisor."""
-lcm = constant("lcm", lambda xp, a, b: xp.lcm(a, b), promote="same", real_only=True)
+lcm = constant("lcm", lambda xp, a, b: xp.lcm(a, b), promote="same", real_only=True, pointwise=True)
 """The least common multiple."""
-left_shift = constant("left_shift", lambda xp, a, b: xp.left_shift(a, b), promote="same", real_only=True)
+left_shift = constant("left_shift", lambda xp, a, b: xp.left_shift(a, b), promote="same", real_only=True, pointwise=True)
 """The bits of a moved up by b places."""
-right_shift = constant("right_shift", lambda xp, a, b: xp.right_shift(a, b), promote="same", real_only=True)
+right_shift = constant("right_shift", lambda xp, a, b: xp.right_shift(a, b), promote="same", real_only=True, pointwise=True)
 """The bits of a moved down by b places."""

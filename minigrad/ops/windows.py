@@ -26,6 +26,7 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, ignore_float_errors, numpy
 from ..primitive import bilinear, linear, primitive
+from .batch import join_images, shift_axes
 from .reduce import sum_forward
 from .sums import accumulator
 
@@ -239,6 +240,7 @@ convolve = bilinear(
     ),
     symbol="∗",
     accumulates=True,
+    batch=join_images,
 )
 """x (N, C, *S) with w (O, C/groups, *K): (N, O, *windows). `padding` has a pair (before, after) for each spatial axis."""
 convolve_input = bilinear(
@@ -250,6 +252,7 @@ convolve_input = bilinear(
     ),
     symbol="∗ᵀ",
     accumulates=True,
+    batch=join_images,
 )
 """g (N, O, *windows) with w: an image of `size`. The transpose of `convolve` in x, known as transposed convolution."""
 convolve_weight = bilinear(
@@ -465,6 +468,7 @@ window_max = primitive(
     ],
     symbol="maxpool",
     real_only=True,
+    batch=shift_axes,
 )
 """Largest element of each window along an axis. Padding never wins."""
 window_max_pull = primitive(
@@ -485,6 +489,7 @@ window_max_pull = primitive(
         None,
     ],
     accumulates=True,
+    batch=shift_axes,
 )
 """Each window's g added where the window found its maximum m in x: linear in g, and which element won does not change with x."""
 window_max_push = primitive(
@@ -504,6 +509,7 @@ window_max_push = primitive(
         None,
         None,
     ],
+    batch=shift_axes,
 )
 """What t has where each window of x found its maximum m. The transpose of `window_max_pull`."""
 
@@ -546,6 +552,7 @@ window_sum = linear(
         g, axis=axis, size=size, stride=stride, dilation=dilation, padding=padding, length=x_shape[axis]
     ),
     accumulates=True,
+    batch=shift_axes,
 )
 """Sum of each window along an axis."""
 window_spread = linear(
@@ -555,5 +562,6 @@ window_spread = linear(
         c, axis=axis, size=size, stride=stride, dilation=dilation, padding=padding
     ),
     accumulates=True,
+    batch=shift_axes,
 )
 """Each window's g added to all elements of the window, on an axis of `length` elements. The transpose of `window_sum`."""

@@ -21,7 +21,6 @@ from typing import Any
 
 from .. import backend
 from ..errors import ProgramError
-from ..ops.chance import RANDOM
 from ..ops.elementwise import cast
 from .fused import Fused, cuda_device
 from .instructions import Instruction, Operand, Program, Type
@@ -150,7 +149,7 @@ def obstacle(program: Program) -> str | None:
         return f"{shaped}, so the device must be asked for them"
     for instruction in program.instructions:
         name = instruction.primitive.name
-        if name in RANDOM:
+        if instruction.primitive.random:
             return f"{name} draws random numbers, and that a graph draws new ones each time was never tried. Pass the numbers as an input"
         if name == "move":
             return "move copies data between devices"

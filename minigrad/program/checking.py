@@ -11,10 +11,8 @@ from typing import Any
 from .. import backend, functions
 from ..engine import record as engine
 from ..errors import ProgramError
-from ..ops.chance import RANDOM
 from ..primitive import registry
 from .instructions import Instruction, Literal, Program, Ref, Type, map_params
-from .lower import DATA_SHAPED
 from .passes import _hashable
 
 
@@ -85,11 +83,11 @@ def _check_types(program: Program, at: int, instruction: Instruction, answers: d
 def yielded(program: Program, instruction: Instruction) -> tuple[Type, ...] | None:
     """The types of an instruction's results; None where they depend on values."""
     name = instruction.primitive.name
-    if name in DATA_SHAPED and (instruction.params.keys() & {"index"} == set() or name != "getitem"):
+    if instruction.primitive.shape == "data":
         return None
     operands = [o.value if type(o) is Literal else _sample(program.types[o]) for o in instruction.operands]
     params = map_params(instruction.params, Ref, lambda ref: _zeros(program.types[ref.number]))
-    before = functions.random_state() if name in RANDOM else None
+    before = functions.random_state() if instruction.primitive.random else None
     try:
         with backend.ignore_float_errors():
             result = engine._compute(instruction.primitive, operands, params)

@@ -25,7 +25,6 @@ from ..engine.record import pick
 from ..engine.reverse import differentiate
 from ..errors import AutogradError, GraphFreedError, InPlaceError, ProgramError
 from ..nodes import Leaf, Node, OpNode, Pick, next_birth, youngest_first
-from ..ops.chance import RANDOM
 from ..primitive import registry
 from ..tensor import Tensor, memory_version, wrap
 from .instructions import Instruction, Program, Ref, map_params
@@ -152,7 +151,7 @@ def recorded_graphs(recorder: Any, results: Sequence[Tensor], known: set[int]) -
             recorder.lift(leaf.variable)
         before = len(recorder.instructions)
         found = differentiate(roots, seeds, targets=leaves, accumulate=False, retain_graph=True)
-        if any(i.primitive.name in RANDOM for i in recorder.instructions[before:]):
+        if any(i.primitive.random for i in recorder.instructions[before:]):
             raise ProgramError("the backward pass of its result draws random numbers")
         reached = [leaf for leaf in leaves if leaf in found]
         gradients = [found[leaf] for leaf in reached]
@@ -222,8 +221,8 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
         if not views:
             break
         needed |= views
-    drawn = {n for i in whole.instructions if i.primitive.name in RANDOM for n in i.outputs}
-    again = [i for i in whole.instructions if i.primitive.name not in RANDOM]
+    drawn = {n for i in whole.instructions if i.primitive.random for n in i.outputs}
+    again = [i for i in whole.instructions if not i.primitive.random]
     slice_ = _needed(whole, values, stop=drawn)
     given = _read([i for at, i in enumerate(whole.instructions) if at in slice_], values, set(whole.constants), stop=drawn)
     made: list[int] = []
@@ -265,7 +264,7 @@ def _needed(program: Program, goals: Sequence[int], random: bool = False, stop: 
     wanted, found = {*goals}, set()
     for at in range(len(program.instructions) - 1, -1, -1):
         instruction = program.instructions[at]
-        is_draw = instruction.primitive.name in RANDOM
+        is_draw = instruction.primitive.random
         if (random and is_draw) or any(n in wanted and n not in stop for n in instruction.outputs):
             found.add(at)
             wanted.update(instruction.reads())

@@ -15,15 +15,12 @@ from typing import Any
 from .. import backend
 from ..backend import canonical
 from ..errors import ProgramError
-from ..ops.chance import RANDOM
 from ..ops.sums import FEW_TERMS
 from .instructions import Instruction, Literal, Program, Ref, Type, map_params
 from .kernels import EXPRESSIONS, FUNCTIONS, IN_PLACE, TABLE, Line, name_of_number, row_major
 from .memory import Arena, Facts, Piece, deaths, last_uses
 from .passes import SMALL
 
-DATA_SHAPED = frozenset(("argwhere", "bincount", "getitem"))
-"""Primitives whose result's shape can depend on values (that of `getitem` on a mask's)."""
 A_NUMBER = Literal(float("nan"))
 """What a kernel is told of an operand that is a Python number known only when the program runs."""
 
@@ -32,10 +29,9 @@ def shaped_by_values(program: Program) -> str | None:
     """Which instruction's result has a shape that depends on values, in words; None if there is
     none."""
     for instruction in program.instructions:
-        name, refs = instruction.primitive.name, instruction.reads()
-        masks = name == "getitem" and any(program.types[n].dtype.kind == "b" for n in refs[1:])
-        if masks or (name in DATA_SHAPED and name != "getitem"):
-            return f"the shape of what {name} gives depends on values"
+        shape, refs = instruction.primitive.shape, instruction.reads()
+        if shape == "data" or (shape == "masks" and any(program.types[n].dtype.kind == "b" for n in refs[1:])):
+            return f"the shape of what {instruction.primitive.name} gives depends on values"
     return None
 
 
@@ -209,7 +205,7 @@ class Lowered:
         """Small results (and windows) that depend on constants only are computed once, with the buffers; whether this is one."""
         primitive = instruction.primitive
         small = primitive.view or self.program.types[number].nbytes <= SMALL
-        if not small or primitive.name in RANDOM or not all(n in self._constant for n in instruction.reads()):
+        if not small or primitive.random or not all(n in self._constant for n in instruction.reads()):
             return False
         run = self._plain(instruction, operands).partition(" = ")[2]
         self.windows.append((f"v{number}", run))
@@ -356,7 +352,7 @@ class Lowered:
             function = lambda *values: forward(xp, *values, **params)
         else:
             function = lambda *values: forward(xp, *values)
-        if primitive.name in DATA_SHAPED and (refs or primitive.name != "getitem"):
+        if primitive.shape == "data" or (primitive.shape == "masks" and refs):
             function = _of_shape(function, self.program, instruction)
         self.names[name] = function
         text = f"{name}({', '.join([*operands, *(f'v{n}' for n in refs)])})"

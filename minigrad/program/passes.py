@@ -15,7 +15,6 @@ from .. import backend
 from ..backend import is_immutable, owns_fresh_memory
 from ..engine import record as engine
 from ..errors import AutogradError
-from ..ops.chance import RANDOM
 from .instructions import Instruction, Literal, Program, Ref, map_params
 
 SMALL = 4096
@@ -32,7 +31,7 @@ def without_dead_code(program: Program) -> Program:
     needed = {*program.kept(), *program.updates, *program.gradients}
     kept: list[Instruction] = []
     for instruction in reversed(program.instructions):
-        if instruction.primitive.name in RANDOM or any(n in needed for n in instruction.outputs):
+        if instruction.primitive.random or any(n in needed for n in instruction.outputs):
             needed.update(instruction.reads())
             kept.append(instruction)
     kept.reverse()
@@ -51,7 +50,7 @@ def without_repetitions(program: Program) -> Program:
     kept: list[Instruction] = []
     for instruction in program.instructions:
         instruction = _replaced(instruction, same)
-        if instruction.primitive.name not in RANDOM:
+        if not instruction.primitive.random:
             params = tuple((k, _hashable(v)) for k, v in sorted(instruction.params.items())) if instruction.params else ()
             earlier = found.setdefault((instruction.primitive, instruction.operands, params), instruction.outputs)
             if earlier is not instruction.outputs:
@@ -82,7 +81,7 @@ def _may_fold(program: Program, instruction: Instruction, constants: dict[int, A
     return (
         primitive.outputs == 1
         and not primitive.view
-        and primitive.name not in RANDOM
+        and not primitive.random
         and program.types[instruction.outputs[0]].nbytes <= SMALL
         and all(n in constants for n in instruction.reads())
     )

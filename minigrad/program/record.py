@@ -27,7 +27,7 @@ from ..engine.modes import enable_grad, state
 from ..errors import NoGradientError, ProgramError
 from ..nodes import Leaf
 from ..observe import Event
-from ..ops.chance import RANDOM, generator
+from ..ops.chance import generator
 from ..primitive import Primitive
 from ..tensor import Tensor, make_leaf, wrap
 from .instructions import PHASES, Instruction, Literal, Operand, Program, Ref, Type, map_params
@@ -355,7 +355,7 @@ class Recorder:
         """Run an operation on the concrete arrays, and note it. The engine comes here through `Recorded.__minigrad_apply__`."""
         concrete = [o.array if type(o) is Recorded else o.value if type(o) is RunTimeNumber else o for o in operands]
         plain = map_params(params, Recorded, lambda r: r.array) if params else params
-        draw = self._draw_of(primitive, operands, params) if primitive.name in RANDOM else None
+        draw = self._draw_of(primitive, operands, params) if primitive.random else None
         active = self if self.open else next((o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None)
         if active is None:  # payloads that leaked out of a recording are plain arrays from then on
             return engine._compute(primitive, concrete, plain)
@@ -429,7 +429,7 @@ class Recorder:
 
     def begin(self, event: Event) -> None:
         """An operation begins: tensors from outside get their recording payloads before the engine looks at them."""
-        if getattr(event.primitive, "name", None) in RANDOM and not event.args:
+        if getattr(event.primitive, "random", False) and not event.args:
             self._draw = self._draw_of(event.primitive, (), event.params)
         for a in event.args:
             if type(a) is Tensor and (type(a.array) is not Recorded or a.array.recorder is not self):
@@ -437,8 +437,8 @@ class Recorder:
 
     def end(self, event: Event) -> None:
         """An operation ended: what a random one drew from no operand is known from now on."""
-        name = getattr(event.primitive, "name", None)
-        if name in RANDOM and event.error is None and not event.args and type(event.result) is not Recorded:
+        drawn = getattr(event.primitive, "random", False)
+        if drawn and event.error is None and not event.args and type(event.result) is not Recorded:
             number = self._draws.get(self._draw)
             if number is None:
                 number = self._draws[self._draw] = self.add(event.primitive, (), event.params, event.result)

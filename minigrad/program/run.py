@@ -18,7 +18,6 @@ from .. import backend, functions
 from ..backend import IMMUTABLE, NumpyArray, canonical, copy_with_strides_of, device_of, is_immutable
 from ..engine import record as engine
 from ..errors import ProgramError
-from ..ops.chance import RANDOM
 from ..tensor import Tensor, overwrite_payload, wrap
 from .instructions import Literal, Program, Ref, Type, map_params
 from .lower import Lowered, check_shape
@@ -96,7 +95,7 @@ class Replayer:
         makers = program.makers()
         self.copied = [_window_root(program, makers, n) in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
         self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
-        self.draws = any(i.primitive.name in RANDOM for i in program.instructions)
+        self.draws = any(i.primitive.random for i in program.instructions)
         # captured arrays that share no memory
         self.apart: tuple[list[int], set[int], list[Any]] = ([], set(), [])
         self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
