@@ -98,7 +98,7 @@ def yielded(program: Program, instruction: Instruction) -> tuple[Type, ...] | No
         if before is not None:
             functions.set_random_state(before)
     results = result if instruction.primitive.outputs != 1 else (result,)
-    if name == "getitem" and any(program.types[n].dtype.kind == "b" for n in instruction.reads()[1:]):
+    if instruction.primitive.shape == "masks" and any(program.types[n].dtype.kind == "b" for n in instruction.reads()[1:]):
         return None
     return tuple(Type(r.shape, r.dtype, backend.device_of(r)) for r in results)
 
