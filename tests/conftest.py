@@ -18,7 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.helpers import lesson_runs
+from tests.helpers import lesson_runs, tables
 
 # The same examples on every machine, and no failure because a busy machine was slow once.
 hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
@@ -80,6 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the whole suite: also every notebook, the browser matrix, corpora and scale tests",
     )
+    parser.addoption("--row", default="", metavar="TEXT", help="of tests over a table, check only rows whose name contains TEXT")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -228,8 +229,18 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """A short list of what did not run, and the command that enables each."""
-    reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ()))
+    """The rows of tables, and a short list of what did not run with the command that enables each."""
+    stats = terminalreporter.stats
+    reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in stats.get("skipped", ()))
+    rows = tests = 0
+    for report in stats.get("passed", []) + stats.get("failed", []):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == tables.ROWS:
+                rows, tests = rows + value, tests + 1
+            elif name == tables.SKIPPED:
+                reasons.update(value)
+    if rows:
+        terminalreporter.line(f"{tests} of these tests check {rows:,} rows of tables")
     counts = config.stash.get(LEFT_OUT, Counter()) + reasons
     if not counts:
         return

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_agreement import agree
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")]
@@ -358,6 +359,7 @@ TEN_DIGITS = {"digamma", "polygamma", "trigamma below zero"}
 """PyTorch's trigamma has no more (ours are compared with the definition in tests/helpers/op_cases.py)."""
 
 
+@in_one_test
 @pytest.mark.parametrize("name", CASES)
 def test_agrees(torch, name: str) -> None:
     function, *arrays = CASES[name]
@@ -370,12 +372,14 @@ def backwards(array):
     return np.flip(np.flip(array).copy()) if array.ndim else array
 
 
+@in_one_test
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_in_another_layout(torch, name: str) -> None:
     function, *arrays = CASES[name]
     agree(torch, function, *(backwards(a) for a in arrays), order=1, tolerance=1e-8 if name in TEN_DIGITS else 1e-10, forward=False)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(("svd", "matrix_power", "norm at zero"))])
 def test_float32_stays(torch, name: str) -> None:
     function, *arrays = CASES[name]

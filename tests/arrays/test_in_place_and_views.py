@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 pytestmark = pytest.mark.oracle
 M = np.random.default_rng(1).standard_normal((3, 4))
@@ -39,6 +40,7 @@ CHANGES = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("of_view", [False, True])
 def test_in_place(torch, name: str, of_view: bool) -> None:

@@ -11,6 +11,7 @@ import minigrad as mg
 from minigrad import func, masked
 from minigrad.autograd import gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, ShapeError
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_agreement import agree
 
 R = np.random.default_rng(21)
@@ -50,6 +51,7 @@ CASES = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CASES)
 def test_agrees(torch, name: str) -> None:

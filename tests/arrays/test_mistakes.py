@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, InPlaceError, LinAlgError, ShapeError
+from tests.helpers.tables import in_one_test
 
 X = mg.tensor(np.arange(12.0).reshape(3, 4))
 I = mg.tensor([[0, 1, 2, 0]])
@@ -91,6 +92,7 @@ WRONG = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize("name", WRONG)
 def test_the_message_tells(name: str) -> None:
     call, kind, message = WRONG[name]

@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.autograd import gradcheck
 from minigrad.errors import DTypeError, InPlaceError, ShapeError
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_agreement import agree
 
 R = np.random.default_rng(1)
@@ -207,6 +208,7 @@ CASES = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:index_reduce.. is in beta")
 @pytest.mark.parametrize("name", CASES)

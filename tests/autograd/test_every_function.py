@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.autograd import gradcheck, gradgradcheck
+from tests.helpers.tables import in_one_test
 
 CONSTANT = """
     all allclose any arange argmax argmin eq equal eye from_dlpack from_numpy full full_like ge greater greater_equal gt is_tensor
@@ -198,12 +199,14 @@ def test_every_function_is_named() -> None:
     assert all(getattr(mg, alias) is getattr(mg, original) for alias, original in SAME.items())
 
 
+@in_one_test
 @pytest.mark.parametrize(("call", "kind"), CASES)
 def test_gradcheck(call: Call, kind: str) -> None:
     inputs = leaves(call, kind)
     assert gradcheck(lambda *x: call.run(mg, *x), inputs, check_forward_ad=True, check_grad_dtypes=True)
 
 
+@in_one_test
 @pytest.mark.parametrize(("call", "kind"), CASES)
 def test_gradgradcheck(call: Call, kind: str) -> None:
     inputs = leaves(call, kind)
@@ -211,6 +214,7 @@ def test_gradgradcheck(call: Call, kind: str) -> None:
     assert gradgradcheck(run, inputs, gen_non_contig_grad_outputs=True, check_fwd_over_rev=True, check_rev_over_fwd=True)
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(("call", "kind"), [c for c in CASES if c.values[0].oracle])
 def test_like_pytorch(torch: Any, call: Call, kind: str) -> None:

@@ -9,6 +9,7 @@ import minigrad as mg
 from minigrad.autograd import Function
 from minigrad.autograd import functional as F
 from minigrad.errors import BatchingError, DTypeError, NonScalarError, ShapeError, UnusedInputError
+from tests.helpers.tables import in_one_test
 
 RNG = np.random.default_rng(5)
 
@@ -580,6 +581,7 @@ STRICT = {
 }
 
 
+@in_one_test
 @pytest.mark.oracle
 @torch_warnings
 @pytest.mark.parametrize("create_graph", [False, True])

@@ -13,6 +13,7 @@ import pytest
 import minigrad as mg
 import minigrad.nn
 from minigrad.errors import AutogradError, InPlaceError, ShapeError
+from tests.helpers.tables import in_one_test
 
 INF, NAN = math.inf, math.nan
 Z = [-2.0, -1.0, 0.0, 1.0, 2.0]
@@ -134,6 +135,7 @@ def derivatives(m, program, inputs, twice):
     return [*values, [(g + 0).tolist() for g in second]]
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", POINTS)
 @pytest.mark.filterwarnings("ignore")

@@ -16,6 +16,7 @@ from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vm
 from minigrad.nn import functional as network
 from minigrad.primitive import registry
 from tests.helpers.op_cases import CASES
+from tests.helpers.tables import in_one_test
 
 RNG = np.random.default_rng(7)
 
@@ -81,6 +82,7 @@ def without_rules(patch):
             patch.setattr(prim, "batch", None)
 
 
+@in_one_test
 @pytest.mark.parametrize(("case", "axes"), batches(BATCHABLE, "all", "first", "last", "nested"))
 def test_every_operation_on_a_batch_is_the_loop(case, axes, monkeypatch):
     """Values by the operation's own rule and by the general one; operands batched or not; two batches nested."""
@@ -105,6 +107,7 @@ def test_every_operation_on_a_batch_is_the_loop(case, axes, monkeypatch):
 SMOOTH = [c for c in BATCHABLE if registry[c.primitive].kind != "constant" and c.real]
 
 
+@in_one_test
 @pytest.mark.parametrize(("case", "axes"), batches(SMOOTH, "all", "first", "last"))
 def test_every_operation_differentiates_through_a_batch(case, axes):
     """Pulls and pushes, inside of vmap and outside of it, also by operands that all examples share: as for the loop."""
@@ -437,6 +440,7 @@ INDEX = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize("batched", ["both", "index", "nested", "values"])
 @pytest.mark.parametrize("index", INDEX, ids=[name for name, _ in INDEX])
 def test_an_index_that_differs_between_examples(index, batched):

@@ -11,6 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad import expression
 from minigrad.expression import CONSTANTS, FUNCTIONS, ExpressionError
+from tests.helpers.tables import in_one_test
 
 
 def number(value: float) -> mg.Tensor:
@@ -166,6 +167,7 @@ REFUSED = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize(("text", "problem", "column", "hint"), REFUSED)
 def test_what_is_not_a_formula_is_refused_with_its_place_and_a_hint(text, problem, column, hint):
     error = refusal(text)

@@ -19,6 +19,7 @@ from minigrad.ops import elementwise as ew
 from minigrad.ops import linalg as la
 from minigrad.primitive import registry
 from tests.helpers.op_cases import CASES
+from tests.helpers.tables import in_one_test
 
 
 class Watcher:
@@ -91,6 +92,7 @@ def test_most_operations_have_a_short_way():
     assert len({case.primitive for case in PLAIN}) > 90
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.id)
 def test_both_ways_leave_the_same_graph(case, dtype):
@@ -105,6 +107,7 @@ def test_both_ways_leave_the_same_graph(case, dtype):
 SHAPES = [((), ()), ((4,), (4,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (3,)), ((), (2, 2)), ((1,), ()), ((3, 1, 2), (2, 1))]
 
 
+@in_one_test
 @pytest.mark.parametrize("operation", [ew.add, ew.mul, ew.div, ew.maximum], ids=lambda prim: prim.name)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True), (False, False)])
@@ -115,6 +118,7 @@ def test_broadcasting_is_remembered_alike(operation, shapes, wanted):
     assert_same_graph(*graphs)
 
 
+@in_one_test
 @pytest.mark.parametrize("number", [2, -0.5, float("nan"), float("inf")])
 @pytest.mark.parametrize("way", [lambda x, n: x * n, lambda x, n: n * x, lambda x, n: n - x, lambda x, n: x / n, lambda x, n: n / x])
 @pytest.mark.parametrize("value", [np.float32(1.5), np.float64(-3.0), np.array([1.0, 2.0], "float32")], ids=["float32", "float64", "array"])
@@ -254,6 +258,7 @@ UPDATES = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import InPlaceError, ShapeError
 from tests.helpers.known_answers import Scenarios
+from tests.helpers.tables import in_one_test
 
 s = Scenarios()
 
@@ -728,6 +729,7 @@ NOT_VIEWS = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("name", NOT_VIEWS)
 def test_results_that_are_not_views_share_no_memory(name, dtype):

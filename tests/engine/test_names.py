@@ -5,6 +5,7 @@
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 SAME = {
     "add": lambda m, x, y: x + y, "sub": lambda m, x, y: x - y, "mul": lambda m, x, y: x * y, "div": lambda m, x, y: x / y,
@@ -27,6 +28,7 @@ SAME = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", SAME)
 def test_names_are_pytorchs(torch, name):

@@ -6,12 +6,14 @@ import pytest
 import minigrad as mg
 from minigrad.errors import AutogradError, BatchingError, DTypeError, ProgramError, ShapeError
 from minigrad.func import vmap
+from tests.helpers.tables import in_one_test
 
 torch = pytest.importorskip("torch", reason="PyTorch says how bytes are read")
 
 NAMES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "complex64", "bool"]
 
 
+@in_one_test
 @pytest.mark.parametrize("own", NAMES)
 @pytest.mark.parametrize("new", NAMES)
 @pytest.mark.parametrize("shape", [(), (8,), (2, 3), (0, 4), (3, 1), (2, 2, 4)])

@@ -16,6 +16,7 @@ from minigrad.lessons.grading.wire import WireError, encode
 from minigrad.lessons.grading.words import a_kind, as_rows, counted, cure, nth, sentence, shown, without_stop
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 EXERCISES = known()
 BROKEN = {
@@ -49,6 +50,7 @@ SLOW = ("kept", "fast_adjoints")
 """Their cases are large."""
 
 
+@in_one_test
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.whole) if n in SLOW else n for n in EXERCISES])
 def test_of_every_exercise(name):
     found = EXERCISES[name]
@@ -66,6 +68,7 @@ def test_of_every_exercise(name):
             assert [what for what, pattern in BROKEN.items() if re.search(pattern, line)] == [], line
 
 
+@in_one_test
 @pytest.mark.parametrize("name", EXERCISES)
 def test_what_is_said_of_a_mistake_is_one_sentence_or_more(name):
     for mistake in EXERCISES[name].misconceptions:

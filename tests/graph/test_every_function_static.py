@@ -9,6 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad import graph
 from tests.autograd.test_every_function import CALLS
+from tests.helpers.tables import in_one_test
 
 SEVERAL = {"where-indices", "nonzero"}
 
@@ -17,6 +18,7 @@ def values_of(result):
     return list(result) if isinstance(result, tuple | list) else [result]
 
 
+@in_one_test
 @pytest.mark.parametrize("declared", [True, False], ids=["declared", "undeclared"])
 @pytest.mark.parametrize("call", CALLS, ids=lambda c: c.id)
 def test_function(call, declared: bool) -> None:

@@ -12,6 +12,7 @@ from minigrad import graph
 from minigrad.primitive import registry
 from tests.helpers import case_checks as checking  # the eager engine's own checks stand beside its tests
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 INSIDE_A_VMAP = {"batch_enter", "batch_leave", "batch_share", "batch_total"}
 """They have a meaning only while a vmap runs."""
@@ -57,6 +58,7 @@ def test_no_case_is_left_out() -> None:
     assert {c.primitive for c in RUNNABLE} == {c.primitive for c in CASES} - INSIDE_A_VMAP - OF_NOTHING
 
 
+@in_one_test
 @KNOWN
 @each(RUNNABLE)
 def test_value(case: Case, known: bool) -> None:
@@ -75,12 +77,14 @@ def test_value(case: Case, known: bool) -> None:
         assert (y.known_shape, y.known_dtype) == (got.shape, got.dtype)
 
 
+@in_one_test
 @KNOWN
 @each([c for c in SMOOTH if c.complex and c.real])
 def test_complex_gradient(case: Case, known: bool) -> None:
     compare_gradients(case, known, "complex128")
 
 
+@in_one_test
 @KNOWN
 @each(SMOOTH)
 def test_gradient(case: Case, known: bool) -> None:
@@ -102,6 +106,7 @@ def compare_gradients(case: Case, known: bool, dtype: str) -> None:
         assert node.known_shape == (arrays[i].shape if known else None)
 
 
+@in_one_test
 @KNOWN
 @each(SMOOTH)
 def test_tangent(case: Case, known: bool) -> None:
@@ -117,6 +122,7 @@ def test_tangent(case: Case, known: bool) -> None:
     close(case, got, checking.forward(case, arrays, vs), "tangent")
 
 
+@in_one_test
 @KNOWN
 @each([c for c in SMOOTH if c.real])
 def test_second_derivative(case: Case, known: bool) -> None:
@@ -145,6 +151,7 @@ def test_second_derivative(case: Case, known: bool) -> None:
             checking.close(got, w, max(1e-11, case.precision), f"{case.id}: forward over reverse")
 
 
+@in_one_test
 @each([c for c in SMOOTH if c.real and c.any_shape])
 @pytest.mark.parametrize("shapes", [((), ()), ((0,), (0,)), ((2, 1, 3), (4, 1)), ((3,), ()), ((1,), (2, 3))], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=[pytest.mark.whole])])

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.tables import in_one_test
+
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 TEXT = (LESSONS / "glossary.md").read_text(encoding="utf-8")
 ENTRIES = re.findall(r"^\*\*(.+?)\*\*(.*)$", TEXT, re.MULTILINE)
@@ -49,6 +51,7 @@ def test_there_are_entries_and_each_stands_once():
     assert len(set(names)) == len(names)
 
 
+@in_one_test
 @pytest.mark.parametrize("name, rest", ENTRIES, ids=[name for name, _ in ENTRIES])
 def test_an_entry_is_one_or_two_sentences_and_taught_where_it_says(name, rest):
     said = re.fullmatch(r"(?: \((?:.+?)\))?: (.+) \*Lesson (\d+)\.\*", rest)

@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 
 @pytest.fixture(params=["minigrad", pytest.param("torch", marks=pytest.mark.oracle)])
@@ -63,6 +64,7 @@ CALLS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("name", CALLS)
 def test_names_of_arguments(m, name):
     run, answer = CALLS[name]

@@ -9,6 +9,7 @@ import minigrad as mg
 from minigrad import nn, optim
 from minigrad.errors import AutogradError, DTypeError, ShapeError
 from minigrad.primitive import registry
+from tests.helpers.tables import in_one_test
 
 X = mg.tensor([1.0, 2.0], requires_grad=True)
 LAYER = nn.Linear(3, 2)
@@ -148,6 +149,7 @@ def test_constant_tensors_are_numbers_to_numpy():
 OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="]
 
 
+@in_one_test
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("left", [np.array([3.0, 1.0]), np.float64(3.0), np.float32(1.0), np.int64(2), np.array(2.0)])
 def test_an_array_on_the_left_is_an_operand(operator, left):

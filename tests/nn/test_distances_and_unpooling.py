@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import BatchingError, DTypeError, InPlaceError, ShapeError
 from minigrad.nn import functional as F
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import agree, classes, normal, ranks
 
 SIGN = np.sign(normal(4, 5, seed=9))
@@ -146,6 +147,7 @@ ONCE = {
 """PyTorch has no second derivative of these; nor (as a zero is one) of values at the nearest pixel."""
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CASES)
 def test_against_pytorch(torch, name):
@@ -341,6 +343,7 @@ def test_drawing_a_class():
     assert F.gumbel_softmax(logits, dim=0).sum(0).allclose(mg.ones(3), atol=1e-4)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

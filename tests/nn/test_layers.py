@@ -13,6 +13,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import classes, close, flat, normal
 
 single = lambda *shape, seed=0: normal(*shape, seed=seed, dtype="float32")
@@ -135,6 +136,7 @@ LAYERS = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
 @pytest.mark.parametrize("name", LAYERS)

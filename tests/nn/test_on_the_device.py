@@ -9,6 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad import backend, nn, optim
 from tests.helpers.fake_device import FakeArray, fake, synchronised, uploaded
+from tests.helpers.tables import in_one_test
 from tests.nn.test_layers import LAYERS, flat
 
 DEVICE = "fake:0"
@@ -26,9 +27,11 @@ def host(tensor):
     return tensor.array.get()
 
 
+@in_one_test
 @pytest.mark.parametrize("name", LAYERS)
 def test_layer_stays_on_the_device(name: str) -> None:
     make, arrays = LAYERS[name]
+    synchronised.clear()  # of the row before
     mg.manual_seed(0)
     here = make(nn)
     there = make(nn)

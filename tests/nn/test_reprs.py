@@ -3,6 +3,7 @@
 import pytest
 
 from minigrad import nn
+from tests.helpers.tables import in_one_test
 
 torch = pytest.importorskip("torch", reason="PyTorch says what is shown")
 
@@ -71,6 +72,7 @@ LAYERS = [
 ]  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.filterwarnings("ignore")
 def test_a_layer_shows_its_settings_as_pytorch_does(layer: str) -> None:

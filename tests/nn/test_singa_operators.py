@@ -11,6 +11,7 @@ import minigrad as mg
 from minigrad import autograd, opt, tensor
 from minigrad.autograd.operators import NAMES
 from minigrad.tensor import Tensor
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import normal
 
 A, B = normal(3, 4), normal(3, 4, seed=1)
@@ -131,6 +132,7 @@ def leaves(args):
     return [convert(a) for a in args], [x for x in made if x.requires_grad]
 
 
+@in_one_test
 @pytest.mark.parametrize(("name", "number"), CALLS, ids=[f"{n}-{i}" for n, i in CALLS])
 def test_operator(name: str, number: int) -> None:
     """Values and dtypes; a derivative against central differences where there is one, and none where there is none."""

@@ -9,6 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from tests.helpers.tables import in_one_test
 
 LAYERS = {
     "Linear": (lambda lib: lib.nn.Linear(4, 3), (5, 4)),
@@ -107,6 +108,7 @@ def packed_results(lib, module, x0, states, lengths, given, sort):
     return [padded, sizes, out.batch_sizes, *last, *first, *lib.autograd.grad(sum((g**2).sum() for g in first), inputs)]
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bidirectional": True, "bias": False}])

@@ -12,6 +12,7 @@ import minigrad as mg
 from minigrad import primitive
 from minigrad.ops import reduce, sums
 from minigrad.program import trace
+from tests.helpers.tables import in_one_test
 
 F = mg.nn.functional
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -201,6 +202,7 @@ def check_whole(name: str, dtype: np.dtype) -> None:
     within(got, want, scale, dtype, squares + (64 if dtype.itemsize < 8 else 4096), name)
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", WHOLE)
 def test_other_operations_that_add(name: str, dtype: np.dtype) -> None:
@@ -252,6 +254,7 @@ GRADIENTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 COUNTS = {"number": 5000, "max_pool": 5010}
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16, mg.float32], ids=str)
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_of_what_is_used_many_times(name: str, dtype: Any) -> None:

@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad.primitive import registry
 from tests.helpers import case_checks as checking
 from tests.helpers.op_cases import CASES, Case, sample
+from tests.helpers.tables import in_one_test
 
 DECLARED = {name: o for name, o in registry.items() if o.forward.__module__.startswith("minigrad.") and o.inputs}
 """All but random draws, which have no operands (tests/ops/test_chance.py)."""
@@ -57,12 +58,14 @@ def compare_value(case: Case, dtype: str) -> None:
     checking.close(np.asarray(raw), want, PRECISION[dtype], f"{case.id} on arrays")
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @each(*REAL)
 def test_value(case: Case, dtype: str) -> None:
     compare_value(case, dtype)
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
 @each(*COMPLEX)
 def test_complex_value(case: Case, dtype: str) -> None:
@@ -72,26 +75,31 @@ def test_complex_value(case: Case, dtype: str) -> None:
 # ---------------------------------------------------------------------------------------------------------------- derivatives
 
 
+@in_one_test
 @each(*SMOOTH)
 def test_first_derivatives(case: Case) -> None:
     checking.check_first_order(case)
 
 
+@in_one_test
 @each(*SMOOTH_COMPLEX)
 def test_first_complex_derivatives(case: Case) -> None:
     checking.check_first_order(case, "complex128")
 
 
+@in_one_test
 @each(*SMOOTH)
 def test_second_derivatives(case: Case) -> None:
     checking.check_second_order(case)
 
 
+@in_one_test
 @each(*SMOOTH_COMPLEX)
 def test_second_complex_derivatives(case: Case) -> None:
     checking.check_second_order(case, "complex128")
 
 
+@in_one_test
 @each(*[c for c in CASES if not has_derivative(c)])
 def test_no_derivative(case: Case) -> None:
     """A result without a derivative carries no history and no tangent."""
@@ -122,11 +130,13 @@ def forward_dtype(case: Case, arrays, tangents):
     return checking.forward(case, arrays, tangents).dtype
 
 
+@in_one_test
 @each(*SMOOTH)
 def test_float32_stays(case: Case) -> None:
     derivatives_keep_dtype(case, "float32")
 
 
+@in_one_test
 @each(*[c for c in SMOOTH if c.any_shape])
 def test_float32_numbers_stay(case: Case) -> None:
     """0-d tensors are held as NumPy scalars, which are promoted by other rules than arrays."""
@@ -138,11 +148,13 @@ def test_float32_numbers_stay(case: Case) -> None:
         assert gradient.dtype == arrays[i].dtype
 
 
+@in_one_test
 @each(*SMOOTH_COMPLEX)
 def test_complex64_stays(case: Case) -> None:
     derivatives_keep_dtype(case, "complex64")
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @each(*[c for c in REAL if not c.fixed_dtype])
 def test_half_precision(case: Case, dtype: str) -> None:
@@ -185,6 +197,7 @@ def broadcasts(case: Case) -> bool:
     return case.primitive != "overwrite"
 
 
+@in_one_test
 @each(*ANY_SHAPE)
 def test_shapes(case: Case) -> None:
     """Numbers, empty arrays, axes of size 1, missing axes: value, derivatives, and gradients in the operand's own shape."""
@@ -241,6 +254,7 @@ def awkward(array):
     return [backwards, array.T.copy().T, np.repeat(array[..., None], 2, axis=-1)[..., 0]]
 
 
+@in_one_test
 @each(*REAL)
 def test_layout_does_not_matter(case: Case) -> None:
     arrays = case.inputs()
@@ -267,6 +281,7 @@ def named(rule) -> set[str]:
     return {p.name for p in list(inspect.signature(rule.function).parameters.values())[1:] if p.kind is p.POSITIONAL_OR_KEYWORD}
 
 
+@in_one_test
 @each(*SMOOTH)
 def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
     """After the operation an input is overwritten in place: an error if a rule names it, no matter if none does."""
@@ -306,6 +321,7 @@ def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
             mg.autograd.grad(z, [inputs[i] for i in needed], seed)
 
 
+@in_one_test
 @each(*REAL)
 def test_results_share_no_memory_unasked(case: Case) -> None:
     """A result is a declared view, which shares its input's version counter, or it has memory of its own."""
@@ -323,6 +339,7 @@ def test_results_share_no_memory_unasked(case: Case) -> None:
                 assert y.version is x.version
 
 
+@in_one_test
 @each(*SMOOTH)
 def test_gradients_share_no_memory(case: Case) -> None:
     """Neither `grad` nor `.grad` hands out the memory of an input, of the result, of the seed, or of another gradient."""

@@ -13,6 +13,7 @@ from minigrad.primitive import registry
 from tests.helpers import case_checks as checking
 from tests.helpers.fake_device import LINALG, METHODS, NAMES, FakeArray, fake, synchronised
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 PACKAGE = pathlib.Path(mg.__file__).parent
 
@@ -82,14 +83,17 @@ DTYPES = [(c, d) for c in CASES for d in ("float64", "complex128") if (c.real if
 each_case = pytest.mark.parametrize(("case", "dtype"), DTYPES, ids=[f"{c.id}-{d}" for c, d in DTYPES])
 
 
+@in_one_test
 @each_case
 def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
     """Equal to the host's bit for bit (but for sums, of which the host takes those of a few numbers as products with ones), and nothing was
     copied to the host for it."""
+    synchronised.clear()  # of the row before
     compare_with_host(case, dtype, fake.asarray, "fake:0", tolerance=1e-15 if case.primitive in ("sum", "mean", "sum_to") else 0.0)
     assert synchronised == []
 
 
+@in_one_test
 @pytest.mark.gpu
 @each_case
 def test_operation_on_a_gpu(case: Case, dtype: str) -> None:

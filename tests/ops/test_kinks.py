@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import both, compare, equal
 
 inf, nan = math.inf, math.nan
@@ -312,6 +313,7 @@ def test_integers_divided_by_zero(shape) -> None:
     assert np.all(((zero + 1) / zero).numpy() == inf)
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     "name",

@@ -10,12 +10,14 @@ import minigrad as mg
 from minigrad import backend
 from minigrad.ops.elementwise import ZEROS
 from minigrad.ops.linalg import is_turned
+from tests.helpers.tables import in_one_test
 
 RANDOM = np.random.default_rng(7)
 TABLES = [(3000, 5), (1500, 2), (1600, 64), (20, 100, 7), (2003, 3)]
 """Tables with many short rows; the last has a prime number of them, which cannot be taken several at a time."""
 
 
+@in_one_test
 @pytest.mark.parametrize("shape", TABLES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow])

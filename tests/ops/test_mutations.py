@@ -5,6 +5,7 @@ import pytest
 from minigrad.primitive import Rule, registry
 from tests.helpers import case_checks as checking
 from tests.helpers.op_cases import CASES
+from tests.helpers.tables import in_one_test
 
 OPERATIONS = [name for name in dict.fromkeys(c.primitive for c in CASES) if registry[name].kind != "constant"]
 
@@ -49,6 +50,7 @@ def notices(name: str) -> bool:
     return False
 
 
+@in_one_test
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_broken_rule_is_noticed(name: str, monkeypatch) -> None:
     assert not notices(name), "the rules are wrong before they are broken"

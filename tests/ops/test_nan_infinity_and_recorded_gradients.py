@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 LARGE = {"float64": 1e300, "float32": 1e38, "float16": 6e4}
 ONE = {
@@ -50,6 +51,7 @@ def both(torch, function, arrays):
     return found
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", LARGE)
 @pytest.mark.parametrize("name", [*ONE, *TWO])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_comparison import both, compare, equal
 
 RNG = np.random.default_rng(11)
@@ -19,6 +20,7 @@ REDUCTIONS = ["sum", "mean", "amax", "amin"]
 DIMS = [0, 1, -1, (0, 2), (-1, 0), (0, 1, 2), (), (1,)]
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dim", DIMS)
@@ -144,6 +146,7 @@ PAIRS = [
 ]
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(("a", "b"), PAIRS, ids=str)
 @pytest.mark.parametrize("name", ["add", "mul", "div", "maximum", "pow", "atan2", "where"])

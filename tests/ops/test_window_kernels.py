@@ -11,6 +11,7 @@ from minigrad.ops import network, windows
 from minigrad.primitive import registry
 from minigrad.program import trace
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 FILLING = [c for c in CASES if registry[c.primitive].fills]
 
@@ -34,6 +35,7 @@ def settings(rng: Any) -> tuple[tuple[int, ...], dict[str, Any]]:
             return shape, {"axis": axis, **how}
 
 
+@in_one_test
 @pytest.mark.parametrize("tile", [1, 1 << 16])
 @pytest.mark.parametrize("special", [(), (-np.inf,), (np.nan, np.inf, -np.inf)])
 @pytest.mark.parametrize("seed", [*range(20), 46, 54, 63])  # the last three: windows that end far beyond the image, of several images
@@ -93,6 +95,7 @@ def test_maxima_of_other_dtypes(dtype: str) -> None:
     np.testing.assert_array_equal(places, [[0, 2, 2, 2]])
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", FILLING, ids=lambda c: c.id)
 def test_kernels_write_into_given_memory(case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import backend, optim
 from tests.helpers.fake_device import FakeArray, fake, synchronised, uploaded
+from tests.helpers.tables import in_one_test
 
 OPTIMISERS = [
     ("SGD", {"lr": 0.1}),
@@ -57,6 +58,7 @@ def run(library, optimiser, params, steps: int, first: int = 0) -> None:
         optimiser.step()
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)

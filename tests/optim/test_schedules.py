@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from tests.helpers.tables import in_one_test
 
 STEPS = 26
 SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
@@ -84,6 +85,7 @@ def agree(ours: list[list[float]], theirs: list[list[float]]) -> None:
         assert a == pytest.approx(b, rel=1e-9, abs=1e-12), f"step {k}"
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -102,6 +104,7 @@ def test_by_jumps(torch, name: str) -> None:
         agree(run(mg, SCHEDULES[name], jumps=parts), run(torch, SCHEDULES[name], jumps=parts))
 
 
+@in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("pair", list(itertools.permutations(TOGETHER, 2)), ids="-".join)
 def test_two_on_one_optimiser_multiply(torch, pair: tuple[str, str]) -> None:
@@ -138,6 +141,7 @@ def test_a_rate_that_the_user_changes(torch, name: str) -> None:
     agree(by_hand(mg), by_hand(torch))
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("order", ["optimiser first", "optimiser last", "schedule alone"])
 def test_a_saved_schedule_goes_on(name: str, order: str) -> None:

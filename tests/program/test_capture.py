@@ -16,6 +16,7 @@ from minigrad.program.capture import AT_MOST, CapturedProgram, CaptureError
 from tests.helpers.fake_cuda import Graph, Stream, cuda, log
 from tests.helpers.fake_device import FakeArray, Tape, synchronised, uploaded
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 __all__ = ["cuda"]
 RNG = np.random.default_rng(0)
@@ -287,6 +288,7 @@ def test_an_operation_that_waits_for_the_device(cuda: Any, monkeypatch: Any) -> 
     assert Tape.current is None
 
 
+@in_one_test
 @pytest.mark.parametrize("case", [c for c in CASES if c.real], ids=lambda c: c.id)
 def test_every_operation_in_a_graph(cuda: Any, case: Case) -> None:
     """The bits of the operation, on other inputs than those of the recording; or a refusal that names what it waits for."""

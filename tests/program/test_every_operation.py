@@ -15,6 +15,7 @@ from minigrad.program import trace
 from minigrad.program.kernels import PRODUCTS, TABLE
 from minigrad.program.run import interpret
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 ELSEWHERE = {"batch_enter", "batch_leave", "batch_share", "batch_total", "window_max_push", "window_max_pull"}
 """Batches are refused (test_program_record.py); the two parts of max pooling are recorded by its own backward and double backward."""
@@ -81,6 +82,7 @@ def replays(dtypes: tuple[str, ...], orders: str) -> list[Any]:
     return found
 
 
+@in_one_test
 @pytest.mark.parametrize(("case", "dtype", "order"), replays(("float32", "complex128", "float64", "float16"), "CF"))
 def test_bits_of_replays(case: Case, dtype: str, order: str) -> None:
     """The first runs are plain, later ones are lowered: with the inputs of the recording, and with others."""
@@ -125,6 +127,7 @@ def test_the_table_names_operations_and_is_used() -> None:
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-42, -1e-42, 3.4e38, 2.5, -0.5]
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_kernels_on_special_values_and_long_arrays(name: str, dtype: str) -> None:

@@ -25,6 +25,7 @@ from minigrad.program.capture import CapturedProgram
 from minigrad.program.fused import ARGUMENTS, FUNCTIONS, HELPERS, LOGIC, LONGEST, QUESTIONS, Fused, expression, groups, kernels
 from minigrad.program.instructions import Instruction, Literal, Program, Type
 from tests.helpers.fake_cuda import HOST, NAMES_IN_C, ElementwiseKernel, compiled, cuda, host_source, needs_compiler
+from tests.helpers.tables import in_one_test
 from tests.program.test_capture import OPTIMISERS, X, bits, network, there
 
 __all__ = ["cuda"]
@@ -259,6 +260,7 @@ def library() -> Any:
     return compiled(HOST + HELPERS + 'extern "C" {\n' + "\n".join(texts) + "}")
 
 
+@in_one_test
 @needs_compiler
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=[f"{n}-{d}" for n, d in CASES])
 def test_the_kernels_compute_what_the_operations_do(name: str, dtype: str) -> None:

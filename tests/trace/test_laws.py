@@ -12,6 +12,7 @@ import minigrad as mg
 from minigrad.trace import check_laws, state_at, to_json, validate
 from minigrad.trace.replay import cut_sums, numbers
 from minigrad.watch import trace_function
+from tests.helpers.tables import in_one_test
 from tests.helpers.trace_programs import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,6 +89,7 @@ def test_the_tangent_is_a_central_difference(name):
     np.testing.assert_allclose(held(final(trace)[result, "d"])[0], (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-8)
 
 
+@in_one_test
 @EACH
 @pytest.mark.parametrize("mode", ["primal", "forward", "reverse", "both"])
 def test_only_what_was_computed_is_there(name, mode):

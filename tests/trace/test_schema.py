@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.trace import TraceError, validate
 from minigrad.watch import trace_function
+from tests.helpers.tables import in_one_test
 
 
 def f(x1, x2):
@@ -142,6 +143,7 @@ MALFORMED = {
 }  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_documents_are_refused_with_the_place(name):
     change, message = MALFORMED[name]

@@ -5,6 +5,7 @@ import re
 import pytest
 from minigrad.viz.bundle import stylesheet
 from minigrad.viz.svg import palette
+from tests.helpers.tables import in_one_test
 
 SIDES = {"light": 0, "dark": 1}
 TEXT = [
@@ -39,6 +40,7 @@ def test_the_instrument_itself():
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the well-known grey that just fails
 
 
+@in_one_test
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(("ink", "ground"), TEXT)
 def test_text_can_be_read(side, ink, ground):

@@ -12,6 +12,7 @@ from minigrad.primitive import registry
 from minigrad.watch.cost import MODES, count_operations
 from minigrad.watch.cost_table import COSTS, ESTIMATED, Cost, cost_of
 from tests.helpers.op_cases import CASES
+from tests.helpers.tables import in_one_test
 
 
 def f64(*shape):
@@ -23,6 +24,7 @@ def test_every_operation_has_an_entry():
     assert set(COSTS) > ESTIMATED
 
 
+@in_one_test
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_every_formula_works_on_the_operations_own_sample(case):
     seen = []
