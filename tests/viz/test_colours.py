@@ -5,6 +5,7 @@ import re
 import pytest
 from minigrad.viz.bundle import stylesheet
 from minigrad.viz.svg import palette
+
 from tests.helpers.tables import in_one_test
 
 SIDES = {"light": 0, "dark": 1}
