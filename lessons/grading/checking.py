@@ -76,14 +76,15 @@ def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: s
         feedback.status, feedback.hints = "right", ()
     elif kinds <= {"", "time", "raised", "type", "memory", "forbidden"} and not any(i.right for i in judgement.items) and "" not in kinds:
         feedback.status = "trouble"
+    if judgement.smallest and not exercise.is_value:
+        mark = "trouble" if feedback.status == "trouble" else "wrong"
+        feedback.lines.append(Line(mark, smallest_case(judgement.smallest, "`{}`".format)))
     for group in judgement.groups:
         worth = f"{group.points:g} of {group.max:g}"
         right = group.right == group.total
         mark = "right" if right else "trouble" if group.kind else "wrong"
         say = (f"all {group.total} cases agree." if group.total > 1 else "right.") if right else group.say
         feedback.lines.append(Line(mark, f"{group.name} ({worth}): {say}"))
-    if judgement.smallest and not exercise.is_value:
-        feedback.lines.append(Line("note", smallest_case(judgement.smallest, "`{}`".format)))
     if judgement.where:
         feedback.lines.append(Line("note", f"The first wrong node is {judgement.where['node']}. {judgement.where['say']}"))
     if judgement.misconception:

@@ -44,11 +44,28 @@ def as_plain(value: Any) -> Any:
     return value
 
 
-def same(expected: Any, got: Any, rtol: float | None = None, atol: float | None = None, name: str = "it") -> str:
-    """Why `got` is not what is expected, as a sentence that does not tell what is; "" if it is.
+class Difference(str):
+    """Why a value is not right. expected: what is, as a whole and as text, to stand beside `got`."""
 
-    Numbers agree if |got − expected| ≤ atol + rtol·|expected|, by default with the tolerances of the coarser dtype. A list stands for a
-    tuple, a whole number for a float, a Python number for an array of no dimensions; nothing else stands for anything else.
+    expected: str = ""
+    got: Any = None
+
+
+def same(
+    expected: Any,
+    got: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    name: str = "it",
+    reveal: bool = True,
+) -> str:
+    """Why `got` is not what is expected, as a sentence with both; "" if it is.
+
+    reveal: False leaves out what is expected, where that would be the answer itself.
+
+    Numbers agree if |got − expected| ≤ atol + rtol·|expected|, by default with the tolerances of the coarser dtype. Where what is
+    expected is a tuple, a list or an array of that many rows will do, and the other way round; a whole number stands for a float and 2.0
+    for 2, a Python number for an array of no dimensions; nothing else stands for anything else.
 
     Raises:
         SheetError: what is expected is not plain, or not finite.
@@ -58,14 +75,27 @@ def same(expected: Any, got: Any, rtol: float | None = None, atol: float | None 
         raise SheetError(f"what is expected {problem}.")
     if problem := plain_problem(got):
         return f"{name} {problem}."
-    return _same(expected, got, rtol, atol, name)
+    reason = _same(expected, got, rtol, atol, name, reveal)
+    if not reason or not reveal:
+        return reason
+    found = Difference(reason)
+    found.expected, found.got = shown(expected, 200), got
+    return found
 
 
-def _same(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, path: tuple[int | str, ...] = ()) -> str:
+def _same(
+    expected: Any,
+    got: Any,
+    rtol: float | None,
+    atol: float | None,
+    name: str,
+    reveal: bool,
+    path: tuple[int | str, ...] = (),
+) -> str:
     """path: the way to this value through the lists and dictionaries that it stands in."""
     here = _place_in(name, path)
     if expected is None or isinstance(expected, str):
-        return "" if type(got) is type(expected) and got == expected else f"{here} is {shown(got)}, which is not right."
+        return "" if type(got) is type(expected) and got == expected else _beside(here, got, expected, reveal)
     if isinstance(expected, dict):
         if type(got) is not dict:
             return f"{here} is {a_kind(got)}, but should be a dictionary."
@@ -73,14 +103,26 @@ def _same(expected: Any, got: Any, rtol: float | None, atol: float | None, name:
             return f"{here} has no entry for {missing[0]!r}."
         if extra := [key for key in got if key not in expected]:
             return f"{here} has an entry for {extra[0][:40]!r}, which was not asked for."
-        return next((p for key in expected if (p := _same(expected[key], got[key], rtol, atol, name, (*path, key)))), "")
+        return next((p for key in expected if (p := _same(expected[key], got[key], rtol, atol, name, reveal, (*path, key)))), "")
     if isinstance(expected, list):
+        if isinstance(got, np.ndarray) and got.ndim:
+            got = list(got) if got.ndim > 1 else got.tolist()
         if type(got) not in (list, tuple):
             return f"{here} is {a_kind(got)}, but should be a tuple of {counted(len(expected), 'value')}."
         if len(got) != len(expected):
             return f"{here} has {counted(len(got), 'entry')}, but should have {len(expected)}."
-        return next((p for i, e in enumerate(expected) if (p := _same(e, got[i], rtol, atol, name, (*path, i)))), "")
-    return _same_numbers(expected, got, rtol, atol, here)
+        return next((p for i, e in enumerate(expected) if (p := _same(e, got[i], rtol, atol, name, reveal, (*path, i)))), "")
+    return _same_numbers(expected, got, rtol, atol, here, reveal)
+
+
+def _beside(name: str, got: Any, expected: Any, reveal: bool, place: str = "") -> str:
+    """What is there and what should be, with as many digits as it takes to see that they differ."""
+    if not reveal:
+        return f"{name} is {shown(got)}{place}, which is not right."
+    texts = shown(got), shown(expected)
+    if texts[0] == texts[1]:
+        texts = repr(got), repr(expected)
+    return f"{name} is {texts[0]}{place}; it should be {texts[1]}."
 
 
 def _place_in(name: str, path: tuple[int | str, ...]) -> str:
@@ -93,9 +135,9 @@ def _place_in(name: str, path: tuple[int | str, ...]) -> str:
     return f"entry {first!r} of {name}" if isinstance(first, str) else f"{nth(first)} of {name}"
 
 
-def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str) -> str:
+def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, reveal: bool) -> str:
     if type(expected) is int and type(got) is int:
-        return "" if got == expected else f"{name} is {shown(got)}, which is not right."
+        return "" if got == expected else _beside(name, got, expected, reveal)
     if type(expected) is float and type(got) is float:  # the same as below, for what most cases are
         relative, absolute = TOLERANCES[8][0] if rtol is None else rtol, TOLERANCES[8][1] if atol is None else atol
         if math.isfinite(expected) and math.isfinite(got) and abs(got - expected) <= absolute + relative * abs(expected):
@@ -103,6 +145,8 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
     right = np.asarray(expected)
     if not np.isfinite(right).all():
         raise SheetError("what is expected is not finite: choose cases in which it is.")
+    if type(got) in (list, tuple) and right.ndim:
+        got = _as_array(got, right)
     if type(got) not in (bool, int, float, np.ndarray):
         should = f"an array of shape {right.shape}" if right.ndim else "a number"
         only = " (take its only entry: `[0]`)" if type(got) in (list, tuple) and len(got) == 1 else ""
@@ -111,8 +155,7 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
     if shape != right.shape:
         return f"{name} has the shape {shape}, but should have the shape {right.shape}."
     kind = got.dtype.kind if isinstance(got, np.ndarray) else "b" if isinstance(got, bool) else "i" if isinstance(got, int) else "f"
-    whole = right.dtype.kind in "iu"
-    if (kind == "b") != (right.dtype.kind == "b") or (whole and kind == "f" and isinstance(got, np.ndarray)):
+    if (kind == "b") != (right.dtype.kind == "b"):
         return f"{name} holds {KINDS[kind]}, but should hold {KINDS[right.dtype.kind]}."
     try:
         found = np.asarray(got, dtype=None if isinstance(got, np.ndarray) else type(got))
@@ -123,7 +166,11 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
     if kind == "f" and not np.isfinite(found).all():
         return f"{name} holds a number that is not finite (NaN or infinity)."
     if kind != "f" and right.dtype.kind != "f":
-        return "" if bool((found == right).all()) else f"{name} is {shown(got)}, which is not right."
+        if bool((found == right).all()):
+            return ""
+        place = tuple(int(i) for i in np.argwhere(found != right)[0])
+        at = f" at {list(place)}" if place else ""
+        return _beside(name, found[place].item(), right[place].item(), reveal, at)
     widths = [x.dtype.itemsize for x in (found, right) if x.dtype.kind == "f"]
     coarse = TOLERANCES.get(min(widths, default=8), TOLERANCES[8])
     relative, absolute = coarse[0] if rtol is None else rtol, coarse[1] if atol is None else atol
@@ -134,7 +181,16 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
         return ""
     place = tuple(int(i) for i in np.argwhere(~good)[0])
     at = f" at {list(place)}" if place else ""
-    return f"{name} is {shown(found[place].item())}{at}, which is not right."
+    return _beside(name, found[place].item(), right[place].item(), reveal, at)
+
+
+def _as_array(value: list[Any] | tuple[Any, ...], like: np.ndarray) -> Any:
+    """Nested lists of numbers as an array, where they have the shape of one; else as they are."""
+    try:
+        found = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        return value
+    return found if found.dtype.kind in "biuf" and found.ndim == like.ndim else value
 
 
 # -------------------------------------------------------------------------------------------------------------- judgement
@@ -142,7 +198,8 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
 
 @dataclass
 class Item:
-    """One case: which group, whether right, why not, how long. kind: of the failure, "" where a value came back."""
+    """One case: which group, whether right, why not, how long. kind: of the failure, "" where a value came back; expected: what is
+    right, as text, where that may stand beside what came back."""
 
     group: str
     call: str
@@ -150,11 +207,12 @@ class Item:
     say: str = ""
     kind: str = ""
     cpu_s: float = 0.0
+    expected: str = ""
 
 
 @dataclass
 class Group:
-    """The points of a group. say: a sentence for the student: all right, or the first thing that is not."""
+    """The points of a group. say: a sentence for the student: all right, or what is wrong in its smallest case that fails."""
 
     name: str
     points: float
@@ -171,7 +229,8 @@ class Judgement:
 
     misconception: name and sentence of the classic mistake whose numbers these are, or None; where: the first wrong node and a sentence;
     smallest: the smallest case that fails (of groups that may be shown), as "call", what it returned as "got" ("" where it returned
-    nothing), and the reason as "say" ("" where a group says the same); trace, step: the student's numbers on the graph of that case, and
+    nothing), what is right as "expected" ("" where it may not be told, or is a matter of choice), and the reason as "say" ("" where a
+    group says the same); trace, step: the student's numbers on the graph of that case, and
     the step at which they first go wrong.
     """
 
@@ -222,7 +281,8 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
         try:
             if accept is not None:
                 return accept(case, got)
-            return same(exercise.expected(case), got, exercise.rtol, exercise.atol, returned_by(exercise, case))
+            reveal = not exercise.is_value and case.group not in exercise.hidden
+            return same(exercise.expected(case), got, exercise.rtol, exercise.atol, returned_by(exercise, case), reveal)
         except SheetError:
             raise
         except Exception as error:
@@ -238,8 +298,9 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
     if len(cases) != len(returned):
         raise SheetError(f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results.")
     items = [_item(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)]
-    groups = [_group(name, worth, [i for i in items if i.group == name]) for name, worth in exercise.points.items()]
-    _say_once(groups, items)
+    ranked = [items[i] for i in sorted(range(len(items)), key=lambda i: _rank(cases[i], items[i]))]
+    groups = [_group(name, worth, [i for i in ranked if i.group == name]) for name, worth in exercise.points.items()]
+    _say_once(groups, ranked)
     result = Judgement(
         exercise.name, exercise.title or exercise.name, sum(g.points for g in groups), exercise.max_points, groups, items,
         slowest_s=max((back.cpu_s for back in returned), default=0.0), hints=list(exercise.hints),
@@ -251,11 +312,16 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
     nothing_to_show = (*UNWRITTEN, "forbidden")
     failing = [i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden]
     failing = [i for i in failing if items[i].kind not in nothing_to_show]
-    # Wrong values before calls that ended without one, and empty arrays last: they are small, but tell little.
-    failing.sort(key=lambda i: (bool(items[i].kind), not cases[i].size or _has_empty_array(cases[i].args), cases[i].size))
+    failing.sort(key=lambda i: _rank(cases[i], items[i]))
     if failing:
         _place(exercise, cases[failing[0]], returned[failing[0]], items[failing[0]], result)
     return result
+
+
+def _rank(case: Case, item: Item) -> tuple[bool, bool, float]:
+    """The order in which failing cases are told: small ones first, but wrong values before calls that ended without one, and empty
+    arrays last, for they tell little."""
+    return bool(item.kind), not case.size or _has_empty_array(case.args), case.size
 
 
 def _has_empty_array(value: Any) -> bool:
@@ -278,7 +344,8 @@ def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> It
     if back.value is None and not right and not exercise.is_value:
         where = "gave nothing (None). Is a `return` missing in it?"  # a drive may have been given a class, of which one method returned it
         say = f"`{call}` {where if exercise.drive else 'returned nothing (None). Is a `return` missing?'}"
-    return Item(case.group, call, right, say, "", back.cpu_s)
+    told = isinstance(said, Difference) and said.got is back.value and case.group not in exercise.hidden
+    return Item(case.group, call, right, str(say), "", back.cpu_s, said.expected if told else "")
 
 
 def returned_by(exercise: Exercise, case: Case) -> str:
@@ -325,6 +392,7 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
     reason = sentence(item.say) if back.kind else ""
     known = any(reason in group.say for group in result.groups)
     result.smallest = {"group": case.group, "call": exercise.present(case) if exercise.present else call, "got": got}
+    result.smallest["expected"] = item.expected
     result.smallest["say"] = "" if known else reason
     result.smallest["size"] = case.size
     if exercise.where is None or back.kind:
@@ -341,6 +409,7 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
 def smallest_case(smallest: dict[str, Any], code: Callable[[str], str], text: Callable[[str], str] = str) -> str:
     """The smallest case that failed, as a sentence. code, text: how a call and other texts are written where the sentence is shown."""
     gave = f" gave {text(smallest['got'])}" if smallest["got"] else ""
+    gave += f"; it should give {text(smallest['expected'])}" if gave and smallest.get("expected") else ""
     say = f" {text(smallest['say'])}" if smallest["say"] else ""
     return f"The smallest case that failed: {code(smallest['call'])}{gave}.{say}"
 

@@ -13,6 +13,11 @@ import minigrad as mg
 A = np.array([1.0, 2.0, 3.0])
 
 RIGHT = {
+    "list for array": (A, [1.0, 2.0, 3.0]),
+    "nested list for array": (np.eye(2), [[1, 0], (0, 1)]),
+    "array for tuple": ((1.0, 2.0), np.array([1.0, 2.0])),
+    "rows for tuple": ((A, 2 * A), np.stack([A, 2 * A])),
+    "floats for whole numbers": (np.array([1, 2]), np.array([1.0, 2.0])),
     "array": (A, A.copy()),
     "float32": (A, A.astype(np.float32)),
     "whole numbers for floats": (A, np.array([1, 2, 3])),
@@ -51,27 +56,33 @@ WRONG = {
     "complex number": (1.0, 1 + 0j, "complex"),
     "masked": (A, np.ma.array(A, mask=True), "MaskedArray"),
     "text": (1.0, "1.0", "the text '1.0'"),
-    "number for text": ("a", 1, "not right"),
+    "number for text": ("a", 1, "is 1; it should be 'a'"),
     "nothing": (1.0, None, "nothing (None)"),
     "truth for number": (1.0, True, "truth values"),
     "number for truth": (True, 1, "whole numbers"),
-    "floats for whole numbers": (np.array([1, 2]), np.array([1.0, 2.0]), "floats"),
-    "list for array": (A, [1.0, 2.0, 3.0], "the list [1, 2, 3]"),
+    "half for a whole number": (np.array([1, 2]), np.array([1.0, 2.5]), "is 2.5 at [1]; it should be 2"),
+    "another list for an array": (A, [1.0, 2.0, 4.0], "is 4 at [2]; it should be 3"),
+    "list of texts for array": (A, ["1", "2", "3"], "the list"),
+    "ragged list for array": (A, [[1.0], [2.0, 3.0]], "the list"),
+    "nested list for array": (A, [[1.0, 2.0, 3.0]], "the list"),
+    "array for tuple": ((1.0, 2.0), np.array([1.0, 2.5]), "the second entry of it is 2.5; it should be 2"),
     "dictionary": (A, {"a": 1}, "the dictionary {'a': 1}"),
     "missing key": ({"a": 1.0, "b": 2.0}, {"a": 1.0}, "no entry for 'b'"),
     "extra key": ({"a": 1.0}, {"a": 1.0, "z": 2}, "entry for 'z'"),
     "value": (A, np.array([1.0, 2.5, 3.0]), "is 2.5 at [1]"),
     "place in a matrix": (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]), "at [1, 1]"),
     "too large": (1.0, 10**400, "too large"),
-    "large": (1.0, 10**15, "not right"),
-    "another whole number": (10**30, 10**30 + 1, "not right"),
-    "digits": (1.0, 1.001, "not right"),
+    "large": (1.0, 10**15, "it should be 1"),
+    "another whole number": (10**30, 10**30 + 1, f"is {10**30 + 1}; it should be {10**30}"),
+    "digits": (1.0, 1.001, "is 1.001; it should be 1."),
+    "late digits": (1.0, 1.00001, "is 1.00001; it should be 1."),
+    "the last digits": (0.1 + 1e-3, 0.1 + 1e-3 + 2e-6, "0.101002"),
     "tuple too long": ((1.0, 2.0), (1.0, 2.0, 3.0), "has 3 entries"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_not_the_same_says_why_and_not_what_is(name):
+def test_what_is_not_the_same_is_shown_beside_what_is_expected(name):
     expected, got, say = WRONG[name]
     problem = same(expected, got)
     assert say in problem
@@ -85,6 +96,15 @@ def test_coarser_dtypes_have_wider_tolerances():
     assert same(A.astype(np.float32), off) == ""
     assert same(A, A * 1.01, rtol=0.02) == ""
     assert same(0.0, 1e-6, atol=1e-5) == ""
+
+
+def test_what_is_expected_is_not_told_where_it_is_the_answer():
+    for expected, got, _ in WRONG.values():
+        said = same(expected, got, reveal=False)
+        assert said
+        assert "it should be" not in said
+        assert not hasattr(said, "expected")
+    assert same(A, A + 1.0).expected == "[1, 2, 3]"
 
 
 @pytest.mark.parametrize("expected", [math.nan, np.array([np.inf]), 1j, object()])

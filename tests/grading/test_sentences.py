@@ -132,8 +132,8 @@ def test_numbers_of_things():
 
 
 def test_the_way_to_an_entry_is_told_once():
-    assert same([1.0, 2.0], [1.0, 3.0]) == "the second entry of it is 3, which is not right."
-    assert same([[1.0, [2.0]]], [[1.0, [3.0]]]) == "entry [0][1][0] of it is 3, which is not right."
+    assert same([1.0, 2.0], [1.0, 3.0]) == "the second entry of it is 3; it should be 2."
+    assert same([[1.0, [2.0]]], [[1.0, [3.0]]]) == "entry [0][1][0] of it is 3; it should be 2."
     assert same({"a": [1.0, 2.0]}, {"a": [1.0]}) == "entry 'a' of it has 1 entry, but should have 2."
     assert same([1.0], 1.0) == "it is the number 1, but should be a tuple of 1 value."
 
@@ -161,6 +161,8 @@ def test_the_same_reason_is_read_once():
 def test_the_smallest_case_tells_what_it_gave_or_why_it_gave_nothing():
     case = {"call": "f(x=1)", "got": "2", "say": ""}
     assert smallest_case(case, "`{}`".format) == "The smallest case that failed: `f(x=1)` gave 2."
+    beside = smallest_case(case | {"expected": "3"}, "`{}`".format)
+    assert beside == "The smallest case that failed: `f(x=1)` gave 2; it should give 3."
     assert smallest_case(case | {"got": ""}, "`{}`".format) == "The smallest case that failed: `f(x=1)`."
     assert smallest_case(case | {"got": "", "say": "It stopped."}, str) == "The smallest case that failed: f(x=1). It stopped."
 
