@@ -15,6 +15,7 @@ FUNCTIONS = {
     "x.prod()": lambda x: x.prod(),
     "a quadratic form": turned,
     "x.sum().exp()": lambda x: x.sum().exp(),
+    "a quick wave": lambda x: (20000.0 * x).sin().sum(),
 }
 
 

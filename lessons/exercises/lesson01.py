@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import shown
 from ..grading.kinds import Number
 from .made import by_name, told_by
-from .students_side import FUNCTIONS, of_numbers
+from .students_side import FUNCTIONS, of_numbers, watched_difference
 
 EPSILON = sys.float_info.epsilon
 DRIVE = "minigrad.lessons.exercises.students_side:difference"
@@ -164,8 +164,27 @@ best_step = told_by(
             lambda f, eps, f2=0.0, f3=0.0: math.sqrt(eps) if f2 else eps ** (1 / 3),
             lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps) if f2 else (3 * eps) ** (1 / 3),
         ),
+        Misconception(
+            "a constant factor",
+            "a constant factor is lost on the way; the dependence on f, its derivative and eps is right.",
+            lambda case: _unit(**case.args),
+            fitted=lambda pairs: _a_factor(pairs),
+        ),
     ),
 )
+
+
+def _unit(f: float, eps: float, f2: float = 0.0, f3: float = 0.0) -> float:
+    """What a best step must be proportional to, by its dimensions."""
+    return math.sqrt(eps * f / f2) if f2 else (eps * f / f3) ** (1 / 3)
+
+
+def _a_factor(pairs: Sequence[tuple[Case, Any]]) -> tuple[str, Callable[[Case], Any]] | None:
+    """Whether steps depend on everything as they should, but for a factor."""
+    shares = [float(got) / _unit(**case.args) for case, got in pairs]
+    if not shares or not 0 < max(shares) < min(shares) * (1 + 1e-6):
+        return None
+    return "", lambda case: shares[0] * _unit(**case.args)
 
 
 # --------------------------------------------------------------------------------------------------------------- the checker
@@ -186,27 +205,72 @@ def _points(rng: np.random.Generator) -> Iterator[Case]:
         yield Case("x = 0", f=name, x=0.0)
 
 
+def _slope(case: Case) -> float:
+    """The derivative, by the engine."""
+    f = FUNCTIONS[case.args["f"]]
+    return float(mg.func.grad(lambda x: f(x, mg))(mg.tensor(case.args["x"], dtype=mg.float64)).item())
+
+
 def _is_derivative(case: Case, got: Any) -> str:
     """The engine says what the derivative is."""
-    if problem := _number(got):
+    if type(got) is not dict or set(got) != {"value", "steps"} or type(got["steps"]) is not list:
+        return _number(got)
+    if problem := _number(got["value"]):
         return problem
-    right = mg.func.grad(lambda x: FUNCTIONS[case.args["f"]](x, mg))(mg.tensor(case.args["x"], dtype=mg.float64)).item()
-    off = abs(float(got) - right) / abs(right)
+    right = _slope(case)
+    off = abs(float(got["value"]) - right) / abs(right)
     at = f"f(x) = {case.args['f']} at x = {shown(case.args['x'])}"
     allowed = ACCURACY[case.group]
-    return "" if off <= allowed else f"for {at} the relative error is {off:.1g}, and {allowed:g} is allowed."
+    if off <= allowed:
+        return ""
+    both = f"what was returned is {got['value']:.12g}, and the derivative is {right:.12g}"
+    return f"for {at} {both}: the relative error is {off:.1g}, and {allowed:g} is allowed."
+
+
+Pairs = list[tuple[Case, Any]]
+
+
+def _both_sides(pairs: Pairs) -> bool:
+    """Whether f was asked for on both sides of each x that is not so large that a step could be lost in it."""
+    return all(min(h) < 0 < max(h) for h in (got["steps"] for case, got in pairs if abs(case.args["x"]) < 10) if h)
+
+
+def _largest(got: Any) -> float:
+    return float(max(map(abs, got["steps"]), default=0.0))
+
+
+def _moderate(pairs: Pairs) -> Pairs:
+    return [(case, got) for case, got in pairs if case.group == "x of moderate size"]
+
+
+def _far_off(case: Case, got: Any) -> bool:
+    return bool(_is_derivative(case, got))
+
+
+def _times(factor: float) -> Callable[[Pairs], bool]:
+    """Whether all values are so many times the derivative, as exactly as a difference can be."""
+    return lambda pairs: all(abs(got["value"] / (factor * _slope(case)) - 1) < 1e-4 for case, got in _moderate(pairs))
+
+
+def _seen(name: str, say: str, is_so: Callable[[Pairs], bool], wrong: Callable[..., float]) -> Misconception:
+    """A mistake that shows in the points at which f was asked for; wrong(f, x): one that makes it."""
+
+    def found(pairs: Pairs) -> tuple[str, Callable[[Case], Any]] | None:
+        known = {id(case): got for case, got in pairs}
+        return ("", lambda case: known[id(case)]) if is_so(pairs) else None
+
+    def run(case: Case) -> Any:
+        return watched_difference({"wrong": wrong}, "wrong", case.args["f"], case.args["x"])
+
+    return Misconception(name, say, run, fitted=found)
 
 
 def _central(h: Callable[[float], float]) -> Callable[..., float]:
-    return lambda f, x: (of_numbers(f)(x + h(x)) - of_numbers(f)(x - h(x))) / (2 * h(x))
+    return lambda f, x: (f(x + h(x)) - f(x - h(x))) / (2 * h(x))
 
 
-def _one_sided(h: Callable[[float], float]) -> Callable[..., float]:
-    return lambda f, x: (of_numbers(f)(x + h(x)) - of_numbers(f)(x)) / h(x)
-
-
-def _constant(h: float) -> Callable[[float], float]:
-    return lambda x: h
+def _hundred_thousandth(x: float) -> float:
+    return 1e-5 * abs(x) or 1e-5
 
 
 central_difference = told_by(
@@ -214,10 +278,12 @@ central_difference = told_by(
     "central_difference",
     {"x of moderate size": 2, "large and small x": 1, "x = 0": 1},
     _points,
-    drive=DRIVE,
+    drive="minigrad.lessons.exercises.students_side:watched_difference",
     forbid=(DERIVATIVES,),
+    rtol=0.0,  # what a mistake gives is told by where it asked for f, to the last digit
+    atol=0.0,
     present=lambda case: f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}",
-    checked="Your numbers are held against automatic differentiation.",
+    checked="Your numbers are held against automatic differentiation, and f notes where you asked for it.",
     hints=(
         "Evaluate f on both sides of x, at equal distances. How far apart are the two points?",
         "With f and f‴ of size 1 the best step is near 10⁻⁵. A large x wants a larger step, and a small x a smaller one: the same "
@@ -225,36 +291,83 @@ central_difference = told_by(
         "h = 1e-5 * abs(x) serves everywhere except at x = 0, where it would be zero; there take 1e-5.",
     ),
     misconceptions=(
-        _mistake(
+        _seen(
             "one-sided",
-            "you used one side only: its error shrinks with h, that of the central difference with h².",
-            _one_sided(_constant(1e-5)),
-            *(_one_sided(_constant(h)) for h in (1e-4, 1e-6, 1e-7, 1e-8)),
-            *(_one_sided(lambda x, h=h: h * (abs(x) or 1.0)) for h in (1e-5, 1e-6, 1e-7, 1e-8)),
+            "You asked for f on one side of x only: the error then shrinks with h, that of the central difference with h².",
+            lambda pairs: all(h and (min(h) >= 0 or max(h) <= 0) for h in (got["steps"] for _, got in pairs)),
+            lambda f, x: (f(x + 1e-5) - f(x)) / 1e-5,
         ),
-        _mistake(
+        _seen(
+            "sign",
+            "the two values are subtracted the wrong way round: the sign of every derivative is turned.",
+            lambda pairs: _both_sides(pairs) and _times(-1.0)(pairs),
+            lambda f, x: -_central(_hundred_thousandth)(f, x),
+        ),
+        _seen(
+            "run of h",
+            "you divide by h, but the two points are 2h apart: every value is twice the derivative.",
+            lambda pairs: _both_sides(pairs) and _times(2.0)(pairs),
+            lambda f, x: 2 * _central(_hundred_thousandth)(f, x),
+        ),
+        _seen(
+            "run of 4h",
+            "you divide by more than the distance of the two points: every value is half the derivative.",
+            lambda pairs: _both_sides(pairs) and _times(0.5)(pairs),
+            lambda f, x: _central(_hundred_thousandth)(f, x) / 2,
+        ),
+        _seen(
+            "not divided",
+            "the difference of the two values is not divided by the distance of the two points.",
+            lambda pairs: (
+                _both_sides(pairs)
+                and all(
+                    abs(got["value"] / (_slope(case) * (max(h) - min(h))) - 1) < 1e-3
+                    for case, got in _moderate(pairs)
+                    for h in [got["steps"]]
+                )
+            ),
+            lambda f, x: f(x + 1e-5) - f(x - 1e-5),
+        ),
+        _seen(
             "one step for all",
-            "your step is the same for all x: at 10⁷ it is lost in the rounding of x, and near 0 it leaps over everything.",
-            _central(_constant(1e-5)),
-            *(_central(_constant(h)) for h in (1e-4, 1e-6, 1e-7, 1e-8)),
+            "Your step is the same for all x: at 10⁷ it is lost in the rounding of x, and near 0 it leaps over everything.",
+            lambda pairs: _both_sides(pairs) and _same_step(pairs),
+            _central(lambda x: 1e-5),
         ),
-        _mistake(
-            "run of h", "the two points are 2h apart: divide by 2h.", lambda f, x: 2 * _central(lambda x: 1e-5 * abs(x) or 1e-5)(f, x)
+        _seen(
+            "larger than x",
+            "Near 0 your step is larger than x itself, so it leaps over everything that happens there.",
+            lambda pairs: (
+                _both_sides(pairs) and any(0 < abs(case.args["x"]) <= _largest(got) for case, got in pairs if _far_off(case, got))
+            ),
+            _central(lambda x: 1e-5 * max(1.0, abs(x))),
         ),
-        _mistake(
+        _seen(
             "too small a step",
-            "your step is so small that rounding eats the digits.",
-            _central(_constant(1e-12)),
-            _central(_constant(1e-14)),
+            "your step is so small that rounding eats the digits: nearer to x is not always better.",
+            lambda pairs: (
+                _both_sides(pairs)
+                and any(_largest(got) < 1e-7 * abs(case.args["x"]) for case, got in _moderate(pairs) if _far_off(case, got))
+            ),
+            _central(lambda x: 1e-9 * (abs(x) or 1.0)),
         ),
-        _mistake(
+        _seen(
             "too large a step",
             "your step is so large that the curve bends in between.",
-            _central(_constant(1e-2)),
-            _central(_constant(0.1)),
+            lambda pairs: (
+                _both_sides(pairs)
+                and any(_largest(got) > 1e-4 * abs(case.args["x"]) for case, got in _moderate(pairs) if _far_off(case, got))
+            ),
+            _central(lambda x: 1e-2 * (abs(x) or 1.0)),
         ),
     ),
 )
+
+
+def _same_step(pairs: Pairs) -> bool:
+    """Whether the distance is the same for all x; for large ones it is what x + h makes of it."""
+    steps = [_largest(got) for case, got in pairs if abs(case.args["x"]) < 10]
+    return bool(steps) and max(steps) < 1.01 * min(steps)
 
 
 # ----------------------------------------------------------------------------------------------------------- the predictions
@@ -325,7 +438,10 @@ _ALL: tuple[Exercise, ...] = (
                 "That would be so if each layer added the same number of nodes. Look how the length of a factor grows with its layer.",
                 lambda: 2 * nodes_of_derivative(4),
             ),
-            ("Not as bad as that: it is a power of the depth, not an exponential.", lambda: 16 * nodes_of_derivative(4)),
+            (
+                "Not as bad as that here, where each layer is used once: each factor grows in proportion to its layer, not by doubling.",
+                lambda: 16 * nodes_of_derivative(4),
+            ),
         ),
         hints=(
             "The chain rule gives a product with one factor for each layer. How long is the factor of layer k?",

@@ -119,7 +119,7 @@ _EXP = Vjp(
     hints=(
         "Each element goes its own way: what is the derivative of eˣ for a number?",
         "`np.exp` takes a whole array, and `*` multiplies element by element.",
-        "The cotangent of x is g · eˣ.",
+        "The adjoint of x is g · eˣ.",
     ),
 )
 # The exponential is its own derivative: to take the one for the other is no mistake here.

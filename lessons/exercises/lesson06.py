@@ -135,10 +135,21 @@ def _gradient(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     return np.asarray(as_plain(mg.func.grad(f)(mg.tensor(x))))
 
 
-def _by_differences(which: str, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """How the gradient changes along v: central differences of one backward pass, so that no second one is trusted."""
-    f, h = FUNCTIONS[which], 1e-5
-    return np.asarray((_gradient(f, x + h * v) - _gradient(f, x - h * v)) / (2 * h))
+def _forward_over_reverse(which: str, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """How the gradient changes along v: a tangent pushed through one backward pass, so that no second one is trusted."""
+    return np.asarray(as_plain(mg.func.jvp(mg.func.grad(FUNCTIONS[which]), (mg.tensor(x),), (mg.tensor(v),))[1]))
+
+
+EXACT = 1e-9
+"""So near must a product be: with differences of gradients no step comes so near for a quick wave and for a slow form at once."""
+
+
+def _by_differences(h: float) -> Callable[[Case], Any]:
+    def of(case: Case) -> Any:
+        f, x, v = FUNCTIONS[case.args["which"]], case.args["x"], case.args["v"]
+        return (_gradient(f, x + h * v) - _gradient(f, x - h * v)) / (2 * h)
+
+    return of
 
 
 def _hessian(which: str, x: np.ndarray) -> np.ndarray:
@@ -150,14 +161,25 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
     points={"functions": 2, "linear in v": 1},
     drive="minigrad.lessons.exercises.drive06:hessian_times",
     forbid=tuple(f"minigrad.autograd.functional.{name}" for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")),
-    verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `hessian_times` returned"),
+    rtol=EXACT,
+    atol=EXACT,
+    verify=lambda case, got: same(_forward_over_reverse(**case.args), got, EXACT, EXACT, "what `hessian_times` returned"),
     hints=(
         "The Hessian is the Jacobian of the gradient. So you need the gradient, in such a form that it can be differentiated once more.",
         "The first `grad` gets `create_graph=True`. The second one differentiates its result by x; what does `grad_outputs` do there?",
         "`(slope,) = mg.autograd.grad(f(x), x, create_graph=True)`, and then `mg.autograd.grad(slope, x, grad_outputs=v)`.",
     ),
-    checked="They are held against central differences of the gradient.",
+    checked="They are held against a tangent that is pushed through the gradient: forward mode over reverse mode.",
     misconceptions=(
+        Misconception(
+            "differences of gradients",
+            "you take the difference of two gradients: only some digits are right, and for the quick wave fewer or none. Differentiate the "
+            "gradient instead.",
+            _by_differences(1e-5),
+            explains=lambda case, got: (
+                case.args["which"] == "a quick wave" or not same(_forward_over_reverse(**case.args), got, 1e-3, 1e-6)
+            ),
+        ),
         Misconception(
             "forgets v",
             "v is left out: you have the Hessian times ones.",

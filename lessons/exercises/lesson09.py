@@ -136,8 +136,11 @@ def _score_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("any adjoint", (4, 2), -2.5),
         ("any adjoint", (4, 2), 0.0),
         ("large scores", (3, 2), 1.0),
+        ("large scores", (2, 3), 1.0),
     ):
-        scores = np.asarray(rng.uniform(-2, 2, size=shape)) + (1000.0 if group == "large scores" else 0.0)
+        scores = np.asarray(rng.uniform(-2, 2, size=shape))
+        if group == "large scores":  # in all rows; and in one of two rows, where the largest score of the batch is none of the other's
+            scores += 1000.0 if shape == (3, 2) else np.array([[1000.0], [0.0]])
         target = np.eye(shape[1])[rng.integers(0, shape[1], size=shape[0])]
         yield Case(group, scores=scores, target=target, g=g)
 
@@ -150,6 +153,19 @@ def _naive(scores: np.ndarray, target: np.ndarray, g: float) -> np.ndarray:
     with np.errstate(all="ignore"):
         grown = np.exp(scores)
         return np.asarray(g * (grown / grown.sum(axis=1, keepdims=True) - target) / len(scores))
+
+
+def _one_maximum(scores: np.ndarray, target: np.ndarray, g: float) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        grown = np.exp(scores - scores.max())
+        return np.asarray(g * (grown / grown.sum(axis=1, keepdims=True) - target) / len(scores))
+
+
+def _but_for_nan(wrong: Any, case: Case, got: Any) -> bool:
+    """Whether values come from a mistake, NaN included."""
+    made = wrong(**case.args)
+    holes = np.isnan(made)
+    return bool((np.isnan(got) == holes).all()) and np.allclose(got[~holes], made[~holes], rtol=1e-6, atol=1e-9)
 
 
 def _but_for_overflow(wrong: Any, case: Case, got: Any) -> bool:
@@ -178,6 +194,9 @@ PULL_CROSS_ENTROPY = Exercise(
                       lambda case: _naive(**case.args), explains=lambda case, got: _but_for_overflow(_naive, case, got)),
         Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.",
                          lambda scores, target, g: (_softmax(scores) - target) / len(scores)),
+        Misconception("one maximum for all", "you subtract the largest score of the whole batch: where all scores of a row are far below "
+                      "it, every exponential of that row is 0, and 0/0 is NaN. Each row has a largest score of its own.",
+                      lambda case: _one_maximum(**case.args), explains=lambda case, got: _but_for_nan(_one_maximum, case, got)),
         Misconception.of("sign", "the sign is turned round.", lambda scores, target, g: g * (target - _softmax(scores)) / len(scores)),
         Misconception.of("no target", "the target is missing: subtract it from the softmax.",
                          lambda scores, target, g: g * _softmax(scores) / len(scores)),

@@ -214,7 +214,53 @@ EARLY_STOP = equal_to(
     ),
 )  # fmt: skip
 
-ADAM = Optimiser(
+
+def _adam_but(
+    mean: float = 0.9,
+    square: float = 0.999,
+    *,
+    first: float = 1.0,
+    correct_m: bool = True,
+    correct_v: bool = True,
+    of_square: Callable[[Any], Any] = np.square,
+    quotient: Callable[[Any, Any], Any] = lambda m, v: m / (np.sqrt(v) + 1e-8),
+    new_mean: float | None = None,
+    new_square: float | None = None,
+    one_memory: bool = False,
+    rate: float = RATE,
+) -> Callable[..., list[list[np.ndarray]]]:
+    """All parameters after each step of an Adam that is broken in one place.
+
+    mean, square: the two decays; first: what the count of steps is at the first step; new_mean, new_square: the weight of what is new,
+    where it is not one minus the decay; one_memory: all parameters share one `state`.
+    """
+
+    def path(parameters: Any, gradients: Any) -> list[list[np.ndarray]]:
+        now, found = [np.array(p) for p in parameters], []
+        states: list[Any] = [{"t": first - 1, "m": 0.0, "v": 0.0} for _ in now]
+        states = [states[0] for _ in now] if one_memory else states
+        for step in gradients:
+            made = []
+            for p, g, s in zip(now, step, states, strict=True):
+                s["t"] += 1
+                s["m"] = mean * s["m"] + (1 - mean if new_mean is None else new_mean) * g
+                s["v"] = square * s["v"] + (1 - square if new_square is None else new_square) * of_square(g)
+                with np.errstate(all="ignore"):
+                    m = s["m"] / (1 - mean ** s["t"]) if correct_m else s["m"]
+                    v = s["v"] / (1 - square ** s["t"]) if correct_v else s["v"]
+                    made.append(p - rate * quotient(m, v))
+            now = made
+            found.append(now)
+        return found
+
+    return path
+
+
+def _in_adam(name: str, say: str, **change: Any) -> Misconception:
+    return Misconception.of(name, say, _adam_but(**change))
+
+
+_ADAM = Optimiser(
     "adam",
     lambda p: mg.optim.Adam(p, lr=RATE),
     hints=(
@@ -224,6 +270,59 @@ ADAM = Optimiser(
     ),
     checked="The parameters after each step are held against those of minigrad's own optimiser.",
 )
+
+ADAM = replace(
+    _ADAM,
+    misconceptions=(
+        *_ADAM.misconceptions,
+        _in_adam("no bias correction", "the bias correction is missing: m and v start at 0, so both are too small at first. Divide m by "
+                 "1 − 0.9ᵗ and v by 1 − 0.999ᵗ.", correct_m=False, correct_v=False),
+        _in_adam("m not corrected", "m lacks its bias correction: it starts at 0. Divide it by 1 − 0.9ᵗ.", correct_m=False),
+        _in_adam("v not corrected", "v lacks its bias correction: it starts at 0, so the first steps come out far too long. Divide it by "
+                 "1 − 0.999ᵗ.", correct_v=False),
+        _in_adam("epsilon under the root", "the 1e-8 stands under the root. Added there it counts as 1e-4; it belongs beside the root.",
+                 quotient=lambda m, v: m / np.sqrt(v + 1e-8)),
+        _in_adam("no epsilon", "the 1e-8 in the denominator is missing: small gradients feel it, and a gradient of 0 makes 0/0.",
+                 quotient=lambda m, v: m / np.sqrt(v)),
+        _in_adam("count from 0", "the steps are counted from 0. The first step is t = 1: with t = 0 the correction divides by 1 − 1 = 0.",
+                 first=0.0),
+        _in_adam("count one ahead", "the count is one ahead: the first step is t = 1, and you corrected with t = 2.", first=2.0),
+        _in_adam("betas exchanged", "the two decays are exchanged: 0.9 belongs to m, the mean of the gradients, and 0.999 to v, that of "
+                 "their squares.", mean=0.999, square=0.9),
+        _in_adam("absolute value for square", "v is a mean of |g|. It is a mean of g²: the root that follows undoes the square.",
+                 of_square=np.abs),
+        _in_adam("gradient not squared", "the gradient is not squared in v: its mean may be negative, and has no root.",
+                 of_square=lambda g: g),
+        _in_adam("no root", "the root is missing: m is divided by √v, not by v.", quotient=lambda m, v: m / (v + 1e-8)),
+        _in_adam("no division", "the division by √v is missing: this is descent with momentum.", quotient=lambda m, v: m),
+        _in_adam("multiplied by the root", "m is multiplied by √v; it is divided by it.", quotient=lambda m, v: m * (np.sqrt(v) + 1e-8)),
+        _in_adam("weights of m exchanged", "the weights in m are exchanged: 0.9 for the old mean, 0.1 for the new gradient.",
+                 mean=0.1, new_mean=0.9, correct_m=True),
+        _in_adam("weights of v exchanged", "the weights in v are exchanged: 0.999 for the old mean, 0.001 for the new square.",
+                 square=0.001, new_square=0.999),
+        _in_adam("gradient in full", "m gets the whole gradient: the new one counts a tenth, 0.1 · g.", new_mean=1.0),
+        _in_adam("square in full", "v gets the whole square: the new one counts a thousandth, 0.001 · g².", new_square=1.0),
+        _in_adam("another rate", "your rate is ten times as large: it is to be 0.01.", rate=0.1),
+        _in_adam("a small rate", "your rate is a tenth of what it should be: it is to be 0.01.", rate=0.001),
+        _in_adam("descent", "the gradient itself is subtracted, times the rate: that is plain gradient descent, without m and v.",
+                 mean=0.0, correct_m=False, quotient=lambda m, v: m),
+        Misconception.of("no step", "the parameter comes back as it was.",
+                         lambda parameters, gradients: [parameters for _ in gradients]),
+        Misconception.of("the step alone", "you return the step; subtract it from the parameter.", lambda parameters, gradients:
+                         _steps_alone(parameters, gradients)),
+    ),
+)  # fmt: skip
+
+
+def _steps_alone(parameters: Any, gradients: Any) -> list[list[np.ndarray]]:
+    """What comes of returning the step in the place of the parameter: the steps do not depend on it."""
+    before = [np.array(p) for p in parameters]
+    found = []
+    for after in _adam_but()(parameters, gradients):
+        found.append([b - a for b, a in zip(before, after, strict=True)])
+        before = after
+    return found
+
 
 # ----------------------------------------------------------------------------------------- the milestone: one's own engine trains
 

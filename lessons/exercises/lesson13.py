@@ -51,9 +51,7 @@ def _own(name: str, f: Callable[..., Any], points: dict[str, float], make_cases:
         title=f"Exercise {name}",
         present=_present(name),
         checked="They are held against what the engine's own operations and rules give.",
-        rtol=1e-9,
-        atol=1e-12,
-        **options,
+        **{"rtol": 1e-9, "atol": 1e-12, **options},
     )
     made.answer(lambda what, inputs, seeds: _right(f, what, inputs, seeds))
     made.verify = _as_graded(made)
@@ -92,7 +90,8 @@ def _softplus_cases(rng: np.random.Generator) -> Iterator[Case]:
     for shape in SHAPES:
         yield _case("values", "value", [_draw(rng, shape)], [])
         yield _case("gradients", "gradient", [_draw(rng, shape)], [_draw(rng, shape)])
-    for x in (np.array([800.0, -800.0]), np.array(float(rng.uniform(750, 1500)))):
+    # At −40 the value is e⁻⁴⁰: 1 + e⁻⁴⁰ is 1 for a computer, and its logarithm 0.
+    for x in (np.array([800.0, -800.0]), np.array(float(rng.uniform(750, 1500))), np.array(-float(rng.uniform(38, 200)))):
         yield _case("large inputs", "value", [x], [])
         yield _case("large inputs", "gradient", [x], [np.full_like(x, -2.0)])
 
@@ -113,9 +112,16 @@ def _as_written(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) ->
         return np.asarray(np.log(1 + grown) if what == "value" else seeds[0] * grown / (1 + grown))
 
 
+def _absorbed(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
+    """max(x, 0) + ln(1 + exp(−|x|)): nothing overflows, but a small exponential is lost beside the 1."""
+    x = inputs[0]
+    return np.asarray(np.maximum(x, 0) + np.log(1 + np.exp(-np.abs(x))) if what == "value" else seeds[0] * _logistic(x))
+
+
 def _overflows(case: Case, got: Any) -> bool:
-    """Whether all is right but for large inputs, at which something is infinite or not a number."""
-    return not _as_graded(softplus)(case, got) or (case.group == "large inputs" and not np.isfinite(got).all())
+    """Whether all is right but for large inputs, at which something is infinite or not a number, or a small one is lost beside a 1."""
+    lost = not np.isfinite(got).all() or bool((case.args["inputs"][0] < 0).all())
+    return not _as_graded(softplus)(case, got) or (case.group == "large inputs" and lost)
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
@@ -128,6 +134,7 @@ softplus = _own(
     {"values": 1, "large inputs": 1, "gradients": 2},
     _softplus_cases,
     forbid=("minigrad.softplus", "minigrad.nn.functional.softplus"),
+    atol=0.0,  # where the value is small, all of its digits count
     hints=(
         "The derivative of ln(1 + exp(x)) is 1/(1 + exp(−x)), which `mg.sigmoid` computes for all x, large ones too.",
         "For a large x, ln(1 + exp(x)) = x + ln(1 + exp(−x)), and there nothing overflows. For a small x the formula as it is serves.",
@@ -139,6 +146,15 @@ softplus = _own(
             "you take the exponential of a large number, which is infinite for a computer. Of a large negative number it is 0.",
             lambda case: _as_written(**case.args),
             explains=_overflows,
+        ),
+        Misconception(
+            "1 + a small number",
+            "For x near −40 and below, 1 + exp(x) is just 1 for a computer, and its logarithm 0: all digits are lost. "
+            "`mg.log1p(…)` keeps them.",
+            lambda case: _absorbed(**case.args),
+            explains=lambda case, got: (
+                not _as_graded(softplus)(case, got) or (case.args["what"] == "value" and not same(_absorbed(**case.args), got, 1e-9, 1e-12))
+            ),
         ),
         Misconception.of(
             "forgets g", "you left out `g`, the adjoint that arrives: multiply by it.", _softplus_but(lambda x, g: _logistic(x))
@@ -170,6 +186,9 @@ def _norm_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield gradient("other vectors", 1e-6 * _draw(rng, (3,)))
     for shape in ((3,), (1,), (2, 2), ()):
         yield gradient("the zero vector", np.zeros(shape))
+    # NaN that a choice hides comes back in the second derivative: it has none there, but NaN would spread to all else.
+    for group, x in (("other vectors", _draw(rng, (3,))), ("the zero vector", np.zeros(2))):
+        yield _case(group, "second derivative", [x], [_draw(rng, ())])
 
 
 def _norm_but(gradient: Callable[[np.ndarray, np.ndarray, Any], Any]) -> Callable[..., Any]:
@@ -182,6 +201,14 @@ def _norm_but(gradient: Callable[[np.ndarray, np.ndarray, Any], Any]) -> Callabl
     return wrong
 
 
+def _is_norm(case: Case, got: Any) -> str:
+    """As the engine's own length; at the zero vector any finite second derivative will do, for there is none."""
+    if case.args["what"] == "second derivative" and _is_zero(case):
+        finite = isinstance(got, np.ndarray) and got.dtype.kind == "f" and np.isfinite(got).all()
+        return "" if finite else "the gradient is right, but NaN comes back when it is differentiated once more."
+    return _as_graded(norm)(case, got)
+
+
 def _of(wrong: Callable[..., Any]) -> Callable[[Case], Any]:
     return lambda case: wrong(**case.args)
 
@@ -190,13 +217,28 @@ def _is_zero(case: Case) -> bool:
     return not case.args["inputs"][0].any()
 
 
+def _twice_at_zero(case: Case) -> bool:
+    return bool(case.args["what"] == "second derivative" and _is_zero(case))
+
+
 def _a_little_small(case: Case, got: Any) -> bool:
     """Whether a gradient is right but for a number that was added to the length; a short vector feels it more than a long one."""
+    if case.args["what"] == "second derivative":
+        return bool(np.isfinite(got).all())
     if _is_zero(case):
         return not np.any(got)
     x, right = case.args["inputs"][0], _norm_but(lambda x, g, y: g * x / y)(**case.args)
     share = np.asarray(got)[right != 0] / right[right != 0]
     return bool((share > (0.9 if np.abs(x).max() > 0.1 else 0.0)).all() and (share <= 1).all())
+
+
+def _in_gradient(name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
+    """A mistake that is told by its gradients, whatever comes of differentiating them."""
+
+    def explains(case: Case, got: Any) -> bool:
+        return case.args["what"] == "second derivative" or not same(wrong(**case.args), got, 1e-9, 1e-12)
+
+    return Misconception(name, say, _of(wrong), explains=explains)
 
 
 norm = _own(
@@ -217,26 +259,37 @@ norm = _own(
             explains=lambda case, got: bool(np.isnan(got).all()) if _is_zero(case) else not _as_graded(norm)(case, got),
         ),
         Misconception(
+            "chosen too late",
+            "x / y is still computed at the zero vector, and what is chosen after it only hides the NaN: differentiated "
+            "once more, it is back. Choose before dividing, so that the division is never 0/0.",
+            _of(_norm_but(lambda x, g, y: np.where(y > 0, g * x / y, 0.0))),
+            explains=lambda case, got: bool(np.isnan(got).all()) if _twice_at_zero(case) else not _is_norm(case, got),
+        ),
+        Misconception(
             "a small number",
             "you add a small number to y, or under the root: NaN is gone, but all gradients are a little too small.",
             _of(_norm_but(lambda x, g, y: g * x / (y + 1e-6))),
             explains=_a_little_small,
         ),
-        Misconception.of("forgets g", "you left out `g`.", _norm_but(lambda x, g, y: x / np.where(y > 0, y, 1.0))),
-        Misconception.of("not divided", "you forgot to divide by the length.", _norm_but(lambda x, g, y: g * x)),
-        Misconception.of(
+        _in_gradient("forgets g", "you left out `g`.", _norm_but(lambda x, g, y: x / np.where(y > 0, y, 1.0))),
+        _in_gradient("not divided", "you forgot to divide by the length.", _norm_but(lambda x, g, y: g * x)),
+        _in_gradient(
             "exchanged",
             "x and y are exchanged: they come back in the order in which `forward` puts them aside.",
             _norm_but(lambda x, g, y: g * y / np.where(x > 0, x, 1.0)),
         ),
-        Misconception.of("the square", "That is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
-        Misconception.of(
+        _in_gradient("the square", "That is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
+        _in_gradient(
             "passes g on",
             "At the zero vector nothing should come back: the slope is 0 there.",
             _norm_but(lambda x, g, y: g * x / y if y else g + 0 * x),
         ),
     ),
 )
+
+
+norm.accept(_is_norm)
+norm.verify = _is_norm
 
 
 # -------------------------------------------------------------------------------------------------------- the JVP of a length
@@ -323,12 +376,13 @@ cube = _own(
     misconceptions=(
         Misconception.of(
             "a constant slope",
-            "the second derivative is 0 everywhere: the slope was computed in `forward`, and there it is a constant.",
+            "the second derivative is 0 everywhere: the slope reaches the engine as a constant. It was computed in "
+            "`forward`, or cut off on the way, as by `detach`.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: 0 * x),
         ),
         Misconception.of(
             "half a constant",
-            "one of the factors of the slope was computed in `forward`, and there it is a constant.",
+            "one of the factors of the slope is a constant for the engine: it was computed in `forward`, or cut off on the way.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: g * 3 * x),
         ),
         Misconception.of("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),

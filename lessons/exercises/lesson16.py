@@ -123,8 +123,12 @@ def Diagnosis(letter: str) -> Exercise:
             "viz.compare(reference(), watched(…)) plays both on one clock and shows the first difference.",
         ),
         misconceptions=tuple(
-            Misconception(name, "you went by the damage, and not by the first step that is wrong.", lambda case, name=name: name)
-            for name in NAMES
+            Misconception(
+                name,
+                f"The name {name!r} belongs to another bug: {what}. Look for the first step that is wrong, from the output backward.",
+                lambda case, name=name: name,
+            )
+            for name, what in NAMES.items()
             if name != right
         ),
     )

@@ -33,6 +33,18 @@ def difference(answers, call, name, *numbers):
     return answers[call](of_numbers(name), *numbers)
 
 
+def watched_difference(answers, call, name, x):
+    """function(f, x): what it returned, and how far from x it asked for f, each distance once."""
+    asked, f = {}, of_numbers(name)
+
+    def watched(at):
+        asked[float(at - x)] = None
+        return f(at)
+
+    found = answers[call](watched, x)
+    return found if found is None or found is ... else {"value": found, "steps": list(asked)}
+
+
 MATRIX = [[1.0, -2.0, 0.5, 3.0], [0.0, 1.5, -1.0, 2.0]]
 
 # Of a tensor of the shape (n,); the result has the shape (m,).

@@ -90,7 +90,7 @@ def feedback_of(exercise: Exercise, judgement: Judgement, count: int, printed: s
     if judgement.misconception:
         feedback.lines.append(Line("note", judgement.misconception["say"]))
     feedback.trace, feedback.step = judgement.trace, judgement.step
-    how = exercise.checked or "They are held against central differences or an identity; no answers are kept here."
+    how = exercise.checked or "No answers are kept here."
     feedback.checked = f"{_extent(exercise, judgement.full, count)} {how} {_hand_in(exercise)}"
     return feedback
 

@@ -166,6 +166,14 @@ def random_graph(rng: np.random.Generator, ops: Sequence[str], most: int = 6) ->
     raise SheetError(f"no tame graph was found with the operations {', '.join(ops)}.")
 
 
+def renamed(graph: Graph, rng: np.random.Generator) -> Graph:
+    """The graph under other names: v1, v2, … in a random order, so that a name tells nothing about a place."""
+    made = [row[0] for row in graph["rows"]]
+    twin = {name: name for name in graph["inputs"]} | {name: made[int(i)] for name, i in zip(made, rng.permutation(len(made)), strict=True)}
+    rows = [[twin[name], op, [twin[o] for o in operands], *rest] for name, op, operands, *rest in graph["rows"]]
+    return {**graph, "rows": rows}
+
+
 def tape_of(graph: Graph) -> list[Any]:
     """The graph as a tape: each row with its (operand, local derivative) pairs, the derivatives by central differences, tidied."""
     values, rows = evaluate(graph), []

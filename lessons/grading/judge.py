@@ -409,7 +409,7 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
 def smallest_case(smallest: dict[str, Any], code: Callable[[str], str], text: Callable[[str], str] = str) -> str:
     """The smallest case that failed, as a sentence. code, text: how a call and other texts are written where the sentence is shown."""
     gave = f" gave {text(smallest['got'])}" if smallest["got"] else ""
-    gave += f"; it should give {text(smallest['expected'])}" if gave and smallest.get("expected") else ""
+    gave += f"; it should give {text(smallest['expected'])}" if gave and smallest.get("expected", "") not in ("", smallest["got"]) else ""
     say = f" {text(smallest['say'])}" if smallest["say"] else ""
     return f"The smallest case that failed: {code(smallest['call'])}{gave}.{say}"
 
@@ -435,17 +435,28 @@ def likely_misconception(
             if mistake.explains is not None and all(_explained(mistake.explains, case, got) for case, got, _ in pairs):
                 return mistake, ""
         for mistake in exercise.misconceptions:
-            fitted = mistake.fitted([(case, got) for case, got, _ in pairs]) if mistake.fitted is not None else None
+            fitted = _fitted(mistake, [(case, got) for case, got, _ in pairs])
             for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
                 if made(wrong):
                     return mistake, say
     return None
 
 
+ODD_VALUES = (SheetError, ArithmeticError, ValueError, KeyError, TypeError, IndexError)
+"""What comes of a value of another type and shape than a mistake was written for."""
+
+
+def _fitted(mistake: Misconception, pairs: list[tuple[Case, Any]]) -> tuple[str, Callable[[Case], Any]] | None:
+    try:
+        return None if mistake.fitted is None else mistake.fitted(pairs)
+    except ODD_VALUES:
+        return None
+
+
 def _explained(explains: Callable[[Case, Any], bool], case: Case, got: Any) -> bool:
     try:
         return explains(case, got)
-    except (SheetError, ArithmeticError, ValueError, KeyError, TypeError, IndexError):
+    except ODD_VALUES:
         return False
 
 
@@ -453,5 +464,5 @@ def _is_of(exercise: Exercise, wrong: Callable[[Case], Any], case: Case, got: An
     try:
         made = as_plain(wrong(case))
         return made is not None and not same(made, got, exercise.rtol, exercise.atol)
-    except (SheetError, ArithmeticError, ValueError, KeyError, TypeError, IndexError):
+    except ODD_VALUES:
         return False

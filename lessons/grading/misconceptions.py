@@ -190,6 +190,11 @@ def _met(graph: Graph, last_first: bool, queue: bool, again: bool) -> list[Any]:
     return found
 
 
+def _numbered(row: Sequence[Any]) -> tuple[int, str]:
+    digits = "".join(c for c in str(row[0]) if c.isdigit())
+    return int(digits or 0), str(row[0])
+
+
 WAYS = [(False, False), (True, False), (False, True), (True, True)]
 
 
@@ -335,6 +340,15 @@ MISTAKES: tuple[Mistake, ...] = (
         "a node is passed on as soon as it is met, when not all who use it have sent their part. Go in reverse topological order.",
         _walk(WAYS[0], again=False),
         tuple(("", _walk(way, again=False)) for way in WAYS[1:]),
+    ),
+    Mistake(
+        "order of the names",
+        "the nodes are taken in the order of their names, in which v10 comes before v2. A name tells nothing: the place in the list does.",
+        lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=lambda row: str(row[0]), reverse=True)),
+        (
+            ("", lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=lambda row: str(row[0])))),
+            ("", lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=_numbered, reverse=True))),
+        ),
     ),
     _rule_mistake(
         "no sum over broadcast axes",

@@ -6,7 +6,7 @@ The engine below is not the library of broken sweeps: it is a class such as stud
 import numpy as np
 import pytest
 from minigrad.lessons.grading.exercise import Returned
-from minigrad.lessons.grading.graphs import by_differences, by_engine, close, first_wrong, names, output, random_graph, single
+from minigrad.lessons.grading.graphs import by_differences, by_engine, close, first_wrong, names, output, random_graph, renamed, single
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.kinds import Backward
 from minigrad.lessons.grading.kinds.backward import SCALAR_OPS, array_graphs, graph_of, shared_graphs
@@ -219,6 +219,8 @@ def graphs(seed=0):
     yield from array_graphs(rng)
     for _ in range(60):
         yield random_graph(rng, SCALAR_OPS)
+    for _ in range(3):
+        yield renamed(random_graph(rng, SCALAR_OPS, 12), rng)
 
 
 def test_the_sweep_that_all_mistakes_are_made_of_is_right():

@@ -225,7 +225,7 @@ class Prediction:
             return feedback
         slip = next((say for say, wrong in self.slips if self._agree(guess, wrong())), None)
         feedback.lines.append(
-            Line("wrong", f"{number(plain(guess))} is not it. {slip or 'Look once more, or take a hint, and try again; nobody counts.'}")
+            Line("wrong", f"{number(plain(guess))} is not it. {slip or 'Look once more, or take a hint, and try again.'}")
         )
         return feedback
 

@@ -90,6 +90,7 @@ def Unbroadcast(name: str, *, points: Mapping[str, float] | None = None, **optio
                 "Then sum over each axis where the shape has 1 and g has more, with keepdims=True.",
             ),
             "title": f"Exercise {name}",
+            "checked": "Each is held against the inner product that broadcasting must keep.",
             **options,
         },
     )
@@ -125,7 +126,8 @@ def Optimiser(
     """The student writes name(parameter, gradient, state): the parameter after one step. state: a dictionary that the parameter keeps.
 
     make: makes the engine's optimiser for a list of parameters, as `lambda p: mg.optim.Adam(p, lr=0.1)`. The gradients are given, so only
-    the rule is asked about. Groups: "first step", "several steps", "several parameters".
+    the rule is asked about. Groups: "first step", "several steps", "several parameters". In one case of each the gradients are so
+    small that a number such as 1e-8, which keeps a quotient finite, counts, and one of them is 0.
     """
     worth = dict(points or {"first step": 1, "several steps": 2, "several parameters": 1})
 
@@ -133,9 +135,16 @@ def Optimiser(
         layouts = {"first step": ([(3,)], 1), "several steps": ([(2,)], steps), "several parameters": ([(2, 2), (3,), ()], steps)}
         for group in worth:
             shapes, count = layouts[group]
-            for _ in range(3):
+            for size in (1.0, 1.0, 1e-8):
                 draw = lambda shape: np.asarray(rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))
-                yield Case(group, parameters=[draw(s) for s in shapes], gradients=[[draw(s) for s in shapes] for _ in range(count)])
+                gradients = [[size * draw(s) for s in shapes] for _ in range(count)]
+                if size < 1:
+                    gradients[0][0].flat[0] = 0.0
+                yield Case.of(
+                    group,
+                    {"parameters": [draw(s) for s in shapes], "gradients": gradients},
+                    size=sum(map(np.size, gradients[0])) * count + (size < 1),
+                )
 
     def path(parameters: Sequence[np.ndarray], gradients: Sequence[Sequence[np.ndarray]]) -> list[Any]:
         tensors = [mg.tensor(p.copy()).requires_grad_() for p in parameters]

@@ -29,6 +29,7 @@ from ..graphs import (
     names,
     of_tape,
     random_graph,
+    renamed,
     single,
     tame,
     tape_of,
@@ -45,6 +46,7 @@ HINTS = (
     "Each operand of an operation gets one contribution: the operation's own adjoint times the local derivative, taken at the operands.",
     "A node that was used twice gets two contributions, and they are added: `+=`, starting from 0, and from 1 at the output.",
 )
+CHECKED = "Every adjoint is held against central differences; no answers are kept here."
 POINTS = {"single operations": 1, "shared nodes": 2, "random graphs": 2}
 
 
@@ -95,8 +97,9 @@ def Backward(
                 for graph in shared_graphs(ops, rng):
                     yield case("shared nodes", graph)
             if "random graphs" in worth:
-                for _ in range(count):
-                    yield case("random graphs", random_graph(rng, ops))
+                for i in range(count):  # many nodes, and names that tell no order, among them
+                    graph = random_graph(rng, ops, 12 if i % 5 == 4 else 6)
+                    yield case("random graphs", renamed(graph, rng) if i % 2 else graph)
             if "arrays" in worth:
                 for graph in array_graphs(rng):
                     yield case("arrays", graph)
@@ -132,7 +135,7 @@ def Backward(
         where=where,
         present=lambda case: formula(graph_of(case)),
         misconceptions=tuple(as_misconception(m) for m in MISTAKES if concerns(m, kinds_of_ops, form)),
-        **{"forbid": (DERIVATIVES,), "hints": HINTS, "title": f"Exercise {name}", **options},
+        **{"forbid": (DERIVATIVES,), "hints": HINTS, "title": f"Exercise {name}", "checked": CHECKED, **options},
     )
     exercise.accept(accept)
     return exercise

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..graphs import ARRAY_ONLY, OPERATIONS, Graph, by_differences, by_engine, close, evaluate, names, output, random_graph, single
+from ..graphs import ARRAY_ONLY, OPERATIONS, Graph, by_differences, by_engine, close, evaluate, names, output, random_graph, renamed, single
 from ..judge import same
 from ..misconceptions import BY_NAME
 from .backward import SCALAR_OPS, shared_graphs
@@ -47,7 +47,7 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
                 elif group == "shared nodes":
                     graph = list(shared_graphs(ops, rng))[2 + i]
                 else:
-                    graph = random_graph(rng, ops, 8)
+                    graph = renamed(random_graph(rng, ops, 12 if i % 4 == 3 else 8), rng)
                 yield Case.of(group, {"parents": shuffled(graph, rng), "output": output(graph)}, size=len(graph["rows"]))
 
     def accept(case: Case, got: Any) -> str:
@@ -66,6 +66,7 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
                 "Depth first: put a node into the list after all its operands have been put there; do it with a stack of your own.",
             ),
             "title": f"Exercise {name}",
+            "checked": "Any order will do in which each node stands once, after all its parents.",
             **options,
         },
     )

@@ -33,6 +33,9 @@ HINTS_JVP = (
 )
 
 
+CHECKED = "They are held against central differences; no answers are kept here."
+
+
 def elementwise(inputs: int, low: float = -2.0, high: float = 2.0) -> dict[str, list[Draw]]:
     """Draws for an operation that works element by element: vectors for "values"; scalars, matrices, an empty array and (for two inputs)
     broadcast shapes for "shapes"."""
@@ -93,7 +96,7 @@ def Vjp(
         cases,
         verify=verify,
         misconceptions=tuple(_vjp_mistakes(f, inputs)),
-        **{"forbid": (DERIVATIVES,), "hints": HINTS_VJP, "title": f"Exercise {name}", **options},
+        **{"forbid": (DERIVATIVES,), "hints": HINTS_VJP, "title": f"Exercise {name}", "checked": CHECKED, **options},
     )
 
     @exercise.answer
@@ -135,7 +138,7 @@ def Jvp(
         cases,
         verify=verify,
         misconceptions=tuple(_jvp_mistakes(f, inputs)),
-        **{"forbid": (DERIVATIVES,), "hints": HINTS_JVP, "title": f"Exercise {name}", **options},
+        **{"forbid": (DERIVATIVES,), "hints": HINTS_JVP, "title": f"Exercise {name}", "checked": CHECKED, **options},
     )
 
     @exercise.answer

@@ -41,7 +41,7 @@ def Sweep(name: str, examples: tuple[Example, ...], hints: tuple[str, ...]) -> E
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         drawn = random.Random(int(rng.integers(2**62)))
-        for tape in [*small_tapes(), *([random_tape(drawn) for _ in range(GRADED)])]:
+        for tape in [*small_tapes(), *long_tapes(drawn), *([random_tape(drawn) for _ in range(GRADED)])]:
             varied = [(row, [(p, float(drawn.choice((-1, 1)) * round(drawn.uniform(0.5, 3), 1))) for p, _ in ops]) for row, ops in tape]
             yield Case.of(group_of(tape), {"tape": varied, "output": tape[-1][0]}, size=10 * _size(tape)[0] + _size(tape)[1])
 
@@ -86,8 +86,10 @@ class SweepExercise:
         title, caller = f"Exercise {self.name}", Caller()
         feedback = Feedback(title, "wrong", self.name, possible=self.points, hints=self.hints)
         references = [example.trace(mode="reverse") for example in self.examples]
+        drawn = rng or random.Random()
         tapes = sorted(
-            [tape_of(r) for r in references] + small_tapes() + [random_tape(rng or random.Random()) for _ in range(40)], key=_size
+            [tape_of(r) for r in references] + small_tapes() + long_tapes(drawn) + [random_tape(drawn) for _ in range(40)],
+            key=_size,
         )
         try:
             need_function(sweep, self.name)
@@ -124,7 +126,10 @@ class SweepExercise:
     def _run(self, caller: Caller, sweep: Any, tape: Tape) -> Adjoints:
         adjoint = Adjoints(tape, tape[-1][0])
         shown = f"{self.name}(tape, adjoint)"
-        caller.call(sweep, ([(name, list(parents)) for name, parents in tape], adjoint), shown)
+        found = caller.call(sweep, ([(name, list(parents)) for name, parents in tape], adjoint), shown)
+        if not adjoint.writes and isinstance(found, Mapping):  # as good, though another dictionary than was given
+            for name, value in found.items():
+                adjoint[name] = value
         strange = {name for name, _, _ in adjoint.writes} - set(by_forward_mode(tape))
         if strange:
             raise StudentProblem("type", f"Your sweep wrote an adjoint for {min(map(repr, strange))}, which is not a node of this graph.")
@@ -165,11 +170,25 @@ def small_tapes() -> list[Tape]:
     ]
 
 
-def random_tape(rng: random.Random) -> Tape:
-    """A graph of 2 to 8 operations on two inputs, each with one or two operands, and an output that reads whatever nobody else does."""
+def long_tapes(rng: random.Random) -> list[Tape]:
+    """Graphs of ten operations and more: v10 comes before v2 in the order of texts, and in one of them names tell no order at all."""
+    plain_names, other_names = random_tape(rng, 11), random_tape(rng, 11)
+    return [plain_names, shuffled(other_names, rng)]
+
+
+def shuffled(tape: Tape, rng: random.Random) -> Tape:
+    """A tape whose nodes have each other's names; its rows stay in their order."""
+    made = [name for name, _ in tape]
+    twin = dict(zip(made, rng.sample(made, len(made)), strict=True))
+    return [(twin[name], [(twin.get(p, p), local) for p, local in parents]) for name, parents in tape]
+
+
+def random_tape(rng: random.Random, count: int = 0) -> Tape:
+    """A graph of 2 to 8 operations (or so many) on two inputs, each with one or two operands, and an output that reads whatever nobody
+    else does."""
     rows: Tape = []
     unused = ["x1", "x2"]
-    for i in range(rng.randint(2, 8)):
+    for i in range(count or rng.randint(2, 8)):
         known = ["x1", "x2", *(name for name, _ in rows)]
         parents = [rng.choice(known) for _ in range(rng.randint(1, 2))]
         rows.append((f"v{i + 1}", [(p, round(rng.uniform(-2, 2), 1)) for p in parents]))
