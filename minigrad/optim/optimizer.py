@@ -131,6 +131,8 @@ class Optimizer:
             grad = materialise(grad) if is_immutable(grad) else grad
             settings = {**group, **self.numbers(state, group)}
             self.rule(self._parts(param.array), self._parts(grad), state, settings)
+        if not state:
+            self.state.pop(id(param), None)  # as in PyTorch: a rule without a state leaves no entry
         version.count += 1
         if isinstance(param.node, Leaf):
             param.node.array = param.array

@@ -1,21 +1,21 @@
-"""Graphs of the results of a replayed call: one node for all of them, whose backward pass is a
-program too.
+"""Graphs of the results of a replayed call: one node for all results whose graphs are connected,
+whose backward pass is a program too.
 
 While a call is recorded, its results are differentiated with respect to the leaves, for cotangents
-that are inputs of the recording. What
-was recorded is cut in two: a forward program, which also returns the values that the backward pass
-reads, and a backward program. A result
+that are inputs of the recording. What was recorded is cut in two: a forward program, which also
+returns the values that the graphs hold, and a backward program for each connected graph. A result
 of a replay has a `ReplayedNode`, which runs the backward program when a reverse pass comes.
 
-That serves first derivatives with a cotangent for each result. For all else (`create_graph`,
-forward mode, a cotangent of one result only)
-the node computes the values that the eager graph had saved once more, makes that graph, node by
-node, and walks it.
+That serves first derivatives with a cotangent for each result, while nothing that the program reads
+was modified. For all else (`create_graph`, forward mode, a cotangent of one result only, a second
+pass) the node makes the graph of the eager run from the kept values and walks it, so freed values
+and modified ones are judged node by node, as in an eager run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from .. import backend
@@ -24,27 +24,37 @@ from ..engine.modes import state
 from ..engine.record import pick
 from ..engine.reverse import differentiate
 from ..errors import AutogradError, GraphFreedError, InPlaceError, ProgramError
-from ..nodes import Leaf, Node, OpNode, Pick, next_birth, youngest_first
+from ..nodes import Leaf, Node, OpNode, Pick, Version, next_birth, youngest_first
 from ..primitive import registry
 from ..tensor import Tensor, memory_version, wrap
-from .instructions import Instruction, Program, Ref, map_params
+from .instructions import Instruction, Program, Ref, map_params, refs_in
 from .passes import without_dead_code
 from .payload import Recorded
 from .places import TensorPlace
 from .run import interpret
 
+Memory = tuple[str, Any]
+"""A piece of memory that lives on after the call: ("input", i), ("captured", tensor), ("gradient",
+leaf) or ("own", i), which is result i."""
+
 
 class Pattern:
     """The nodes of a graph without their saved values: a `Ref` stands for each, the number of a
-    value of a program."""
+    value of a program.
 
-    def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf]) -> None:
-        """Raises ProgramError for a graph that cannot be made again: with hooks, functions of
+    tracked: the memory outside the graph in which saved values lie, as `where` names it.
+    """
+
+    def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], where: dict[Version, Memory]) -> None:
+        """where: the version counters of tensors that live on after the call.
+
+        Raises ProgramError for a graph that cannot be made again: with hooks, functions of
         users, checkpoints."""
         order, _ = youngest_first(roots)
         order.reverse()
         at = {node: i for i, node in enumerate(order)}
         numbers = {leaf: i for i, leaf in enumerate(leaves)}
+        tracked: dict[Version, int] = {}
         self.roots = [at[root] for root in roots]
         self.nodes: list[tuple[Any, ...]] = []
         for node in order:
@@ -62,73 +72,124 @@ class Pattern:
                 assert isinstance(node, OpNode)
                 saved = map_params(node.saved, Recorded, lambda r: Ref(r.number))
                 params = map_params(node.params, Recorded, lambda r: Ref(r.number))
+                versions = tuple(
+                    (position, tracked.setdefault(version, len(tracked))) for position, version, _ in node.versions if version in where
+                )
                 facts = node.primitive, node.plan, node.shape, node.dtype, node.unbroadcast
-                self.nodes.append((OpNode, parents, facts, saved, params))
+                self.nodes.append((OpNode, parents, facts, saved, params, versions))
+        self.tracked = [where[version] for version in tracked]
+        # those whose values a reverse pass frees, and whether others read values too
+        operations = [(at, node) for at, node in enumerate(self.nodes) if node[0] is OpNode]
+        self.keepers = {at for at, node in operations if node[2][1].keeps_values}
+        rest = [node[3:5] for at, node in operations if at not in self.keepers]
+        self.reads = any(refs_in(part) for part in rest)
 
     def numbers(self) -> list[int]:
         """The values that the nodes hold."""
         found: dict[int, None] = {}
         for kind, *content in self.nodes:
             if kind is OpNode:
-                for part in content[2:]:
+                for part in content[2:4]:
                     map_params(part, Ref, lambda ref: found.setdefault(ref.number))
         return list(found)
 
-    def make(self, values: dict[int, Any], places: Sequence[Node]) -> list[Node]:
-        """The roots of a new graph with these values, which ends at `places` in the place of the
-        leaves."""
-        made: list[Node | None] = []
-        for kind, *content in self.nodes:
+    def between(self, roots: Sequence[int], leaves: Sequence[int]) -> set[int]:
+        """The operations on paths from these roots to these leaves (positions in `roots` and
+        numbers of leaves): those that a reverse pass walks."""
+        below: set[int] = set()
+        stack = [self.roots[i] for i in roots]
+        while stack:
+            at = stack.pop()
+            if at not in below:
+                below.add(at)
+                if self.nodes[at][0] is not Leaf:
+                    stack += [p for p in self.nodes[at][1] if p is not None]
+        leading: set[int] = set()
+        for at in sorted(below):  # parents come first
+            kind, first = self.nodes[at][:2]
+            if first in leaves if kind is Leaf else any(p in leading for p in first):
+                leading.add(at)
+        return {at for at in leading if at in self.keepers}
+
+    def make(
+        self,
+        values: dict[int, Any],
+        freed: set[int],
+        counters: Sequence[Any],
+        places: Sequence[Node],
+    ) -> list[Any]:
+        """The nodes of a new graph with these values, which ends at `places` in the place of the
+        leaves. freed: those that have no saved values; counters: those of `tracked`."""
+        made: list[Any] = []
+        for at, (kind, *content) in enumerate(self.nodes):
             if kind is Leaf:
                 made.append(None if content[0] is None else places[content[0]])
                 continue
             node: Any = kind()
-            node.born, node.parents = next_birth(), tuple(None if p is None else made[p] for p in content[0])
+            node.born = next_birth()
+            node.parents = tuple(None if p is None else made[p] for p in content[0])
             node.hooks = node.retained = None
             if kind is Pick:
                 _, node.index, node.shape, node.dtype = content
             else:
-                _, (node.primitive, node.plan, node.shape, node.dtype, node.unbroadcast), saved, params = content
-                node.saved = map_params(saved, Ref, lambda ref: values[ref.number])
-                node.params = map_params(params, Ref, lambda ref: values[ref.number])
-                node.versions, node.tangents = (), None
+                _, facts, saved, params, versions = content
+                node.primitive, node.plan, node.shape, node.dtype, node.unbroadcast = facts
+                node.saved, node.versions, node.tangents, node.params = None, (), None, params
+                if at not in freed:
+                    node.saved = map_params(saved, Ref, lambda ref: values[ref.number])
+                    node.params = map_params(params, Ref, lambda ref: values[ref.number])
+                    node.versions = tuple((where, *counters[k]) for where, k in versions)
             made.append(node)
-        return [made[root] for root in self.roots]  # type: ignore[misc]
+        return made
 
 
 class ResultGraph:
     """The graph of some results, as it was recorded.
 
     results: which of the own results it is about; leaves: what it leads to; error: what a reverse
-    pass raises in an eager run (its graph
-    was freed by the function itself, or what it saved was overwritten), as an exception; pattern:
-    the nodes, None if there is an error.
+    pass raises in an eager run (its graph was freed by the function itself, or what it saved was
+    overwritten), as an exception; pattern: the nodes, None if there is an error.
     """
 
-    def __init__(self, results: list[int], leaves: list[Leaf], pattern: Pattern | None, error: AutogradError | None = None) -> None:
+    def __init__(
+        self,
+        results: list[int],
+        leaves: list[Leaf],
+        pattern: Pattern | None,
+        error: AutogradError | None = None,
+    ) -> None:
         self.results, self.leaves, self.pattern, self.error = results, tuple(leaves), pattern, error
         self.backward: Program | None = None
-        self.again: Program | None = None  # computes what the nodes of the pattern hold
-        self.values: list[int] = []  # the pattern's numbers, in the order of the results of `again`
-        self.sources: list[tuple[str, Any, bool]] = []  # what a replay keeps: see `cut`
+        self.views: Program | None = None  # makes what the nodes hold of what a replay keeps
+        self.values: list[int] = []  # the pattern's numbers, in the order of the results of `views`
+        self.sources: list[tuple[str, Any]] = []  # what a replay keeps: see `cut`
         # which of the sources are the inputs of `backward` after the cotangents
         self.saved: list[int] = []
-        self.given: list[int] = []  # and those of `again`
+        self.given: list[int] = []  # and those of `views`
         self.reached: list[int] = []  # the leaves that the results of `backward` belong to
-        self.overwritten: list[int] = []  # own results that share memory with a saved value
+        # the memory whose counters a replay keeps: that of the pattern, and of the sources
+        self.counted: list[Memory] = [] if pattern is None else list(pattern.tracked)
 
     def key(self) -> Any:
         """Equal for graphs of the same kind that read the like."""
-        sources = [(kind, id(what) if kind == "captured" else what, is_read) for kind, what, is_read in self.sources]
-        return self.results, [*map(id, self.leaves)], self.reached, sources, self.saved, self.given, type(self.error)
+        named: Any = lambda kind, what: (kind, id(what) if isinstance(what, Tensor) else what)
+        sources, counted = ([named(*pair) for pair in pairs] for pairs in (self.sources, self.counted))
+        leaves = [*map(id, self.leaves)]
+        facts = sources, counted, self.saved, self.given, type(self.error)
+        return self.results, leaves, self.reached, *facts
 
 
-def recorded_graphs(recorder: Any, results: Sequence[Tensor], known: set[int]) -> tuple[list[ResultGraph], list[Tensor]]:
-    """The graphs of the own results that have one, and the gradients that the backward pass gave,
-    graph after graph.
+def recorded_graphs(
+    recorder: Any,
+    results: Sequence[Tensor],
+    known: set[int],
+    where: dict[Version, Memory],
+) -> tuple[list[ResultGraph], list[Tensor]]:
+    """The graphs of the own results that have one, and the gradients that the backward passes
+    gave, graph after graph.
 
-    known: identities of the tensors whose leaves count. The cotangents become inputs of the
-    recording, one for each result.
+    known: identities of the tensors whose leaves count; where: the version counters of tensors
+    that live on. The cotangents become inputs of the recording, one for each result.
     """
     with_graph = [i for i, t in enumerate(results) if t.node is not None]
     for i in with_graph:
@@ -142,11 +203,11 @@ def recorded_graphs(recorder: Any, results: Sequence[Tensor], known: set[int]) -
         else:
             graphs.append(ResultGraph([i], _leaves([results[i].node], known), None, error))
     gradients: list[Tensor] = []
-    if good:
-        roots: list[Any] = [results[i].node for i in good]
+    for connected in _connected(results, good):
+        roots: list[Any] = [results[i].node for i in connected]
         leaves = _leaves(roots, known)
-        pattern = Pattern(roots, leaves)
-        seeds = [recorder.input(_ones(results[i]), f"cotangent{i}") for i in good]
+        pattern = Pattern(roots, leaves, where)
+        seeds = [recorder.input(_ones(results[i]), f"cotangent{i}") for i in connected]
         for leaf in leaves:
             recorder.lift(leaf.variable)
         before = len(recorder.instructions)
@@ -154,15 +215,31 @@ def recorded_graphs(recorder: Any, results: Sequence[Tensor], known: set[int]) -
         if any(i.primitive.random for i in recorder.instructions[before:]):
             raise ProgramError("the backward pass of its result draws random numbers")
         reached = [leaf for leaf in leaves if leaf in found]
-        gradients = [found[leaf] for leaf in reached]
-        for gradient in gradients:
-            recorder.lift(gradient)
-        graph = ResultGraph(good, leaves, pattern)
-        graph.reached, graph.values = [leaves.index(leaf) for leaf in reached], pattern.numbers()
-        memories = _memories(roots)
-        graph.overwritten = [i for i in good if id(results[i].array.memory) in memories]
+        for leaf in reached:
+            recorder.lift(found[leaf])
+            gradients.append(found[leaf])
+        graph = ResultGraph(connected, leaves, pattern)
+        graph.reached = [leaves.index(leaf) for leaf in reached]
+        graph.values = pattern.numbers()
         graphs.append(graph)
     return graphs, gradients
+
+
+def _connected(results: Sequence[Tensor], numbers: list[int]) -> list[list[int]]:
+    """The results in groups that share no operation: each group has a graph of its own."""
+    groups: list[tuple[list[int], set[Node]]] = []
+    for i in numbers:
+        nodes = {n for n in youngest_first([results[i].node])[1] if not isinstance(n, Leaf)}  # type: ignore[list-item]
+        members = [i]
+        apart = []
+        for group, others in groups:
+            if others.isdisjoint(nodes):
+                apart.append((group, others))
+            else:
+                members += group
+                nodes |= others
+        groups = [*apart, (sorted(members), nodes)]
+    return sorted(group for group, _ in groups)
 
 
 def _leaves(roots: Any, known: set[int]) -> list[Leaf]:
@@ -182,15 +259,6 @@ def _error_of(result: Tensor) -> AutogradError | None:
     return None
 
 
-def _memories(roots: Any) -> set[int]:
-    """The pieces of memory (by identity) in which a graph's saved values lie."""
-    found: set[int] = set()
-    for node in youngest_first(roots)[0]:
-        if isinstance(node, OpNode):
-            map_params(node.saved, Recorded, lambda r: found.add(id(r.memory)))
-    return found
-
-
 def _ones(like: Tensor) -> Tensor:
     array = like.array.array if type(like.array) is Recorded else like.array
     return wrap(backend.ones(tuple(array.shape), array.dtype, array))
@@ -199,33 +267,62 @@ def _ones(like: Tensor) -> Tensor:
 # --------------------------------------------------------------------------------------------------------- one program, cut in two
 
 
-def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds: int) -> Program:
-    """The forward program of a recording whose results are: `own` results of the call, `reached`
-    gradients, values of the pattern.
+def cut(whole: Program, own: int, graphs: Sequence[ResultGraph]) -> Program:
+    """The forward program of a recording whose results are: `own` results of the call, then, for
+    all graphs, the gradients that were reached, and then the values of the patterns.
 
-    Its results are the call's own and, after them, what the graph needs, whose programs and sources
+    Its results are the call's own and, after them, what the graphs need, whose programs and sources
     are set here.
     """
-    inputs = whole.inputs[: len(whole.inputs) - seeds]
-    results, gradients, values = whole.outputs[:own], whole.outputs[own : own + reached], whole.outputs[own + reached :]
-    if graph is None or graph.pattern is None:
+    graphs = [graph for graph in graphs if graph.pattern is not None]
+    seeds = sum(len(graph.results) for graph in graphs)
+    inputs, cotangents = whole.inputs[: len(whole.inputs) - seeds], whole.inputs[-seeds:]
+    results, rest = whole.outputs[:own], iter(whole.outputs[own:])
+    if not graphs:
         return without_dead_code(_with(whole, inputs, whole.instructions, results))
-    forward = _needed(whole, [*results, *whole.updates.values(), *(n for n in whole.gradients.values() if n is not None)], random=True)
-    needed = _needed(whole, gradients) - forward
+    gradients = [list(islice(rest, len(graph.reached))) for graph in graphs]
+    written = [n for n in whole.gradients.values() if n is not None]
+    forward = _needed(whole, [*results, *whole.updates.values(), *written], random=True)
+    made: list[int] = []
+    for graph, wanted in zip(graphs, gradients, strict=True):
+        own_cotangents = cotangents[: len(graph.results)]
+        cotangents = cotangents[len(graph.results) :]
+        values = list(islice(rest, len(graph.values)))
+        _cut_graph(whole, graph, inputs, own_cotangents, wanted, values, forward, made)
+    return without_dead_code(_with(whole, inputs, whole.instructions, [*results, *made]))
+
+
+def _cut_graph(
+    whole: Program,
+    graph: ResultGraph,
+    inputs: Sequence[int],
+    cotangents: Sequence[int],
+    gradients: list[int],
+    values: list[int],
+    forward: set[int],
+    made: list[int],
+) -> None:
+    """Set the programs and sources of one graph. made: the extra results of the forward program so
+    far, to which those of this graph are added."""
     makers = whole.makers()
-    cotangents = whole.inputs[len(inputs) :]
-    while True:  # views of what is saved are made in both programs: what is saved has memory of its own, or a counter
-        behind = [i for at, i in enumerate(whole.instructions) if at in needed]
+    instructions = whole.instructions
+    is_view: Any = lambda n: makers[n] >= 0 and instructions[makers[n]].primitive.view
+    needed = _needed(whole, gradients) - forward
+    # views of what is saved are made in both programs: what is saved has memory of its own, or a
+    # counter
+    while True:
+        behind = [i for at, i in enumerate(instructions) if at in needed]
         saved = _read(behind, gradients, {*cotangents, *whole.constants})
-        views = {makers[n] for n in saved if makers[n] >= 0 and whole.instructions[makers[n]].primitive.view}
+        views = {makers[n] for n in saved if is_view(n)}
         if not views:
             break
         needed |= views
-    drawn = {n for i in whole.instructions if i.primitive.random for n in i.outputs}
-    again = [i for i in whole.instructions if not i.primitive.random]
-    slice_ = _needed(whole, values, stop=drawn)
-    given = _read([i for at, i in enumerate(whole.instructions) if at in slice_], values, set(whole.constants), stop=drawn)
-    made: list[int] = []
+    steps: set[int] = set()
+    given = [n for n in dict.fromkeys(values) if n not in whole.constants]
+    while any(map(is_view, given)):
+        steps |= {makers[n] for n in given if is_view(n)}
+        looked = [i for at, i in enumerate(instructions) if at in steps]
+        given = _read(looked, values, set(whole.constants))
 
     def source(number: int) -> tuple[str, Any]:
         """("made", k): extra result k of the forward program; ("input", i): input i of the call;
@@ -241,12 +338,18 @@ def cut(whole: Program, own: int, graph: ResultGraph | None, reached: int, seeds
         return "made", made.index(number)
 
     every = list(dict.fromkeys([*saved, *given]))
-    # the last: whether the backward program reads it
-    graph.sources = [(*source(n), n in saved) for n in every]
+    graph.sources = [source(n) for n in every]
+    for memory in graph.sources:
+        if memory[0] != "made" and not any(_same(memory, known) for known in graph.counted):
+            graph.counted.append(memory)
     graph.saved, graph.given = [every.index(n) for n in saved], [every.index(n) for n in given]
     graph.backward = without_dead_code(_with(whole, [*cotangents, *saved], behind, gradients, alone=True))
-    graph.again = without_dead_code(_with(whole, given, again, values, alone=True))
-    return without_dead_code(_with(whole, inputs, whole.instructions, [*results, *made]))
+    looked = [i for at, i in enumerate(instructions) if at in steps]
+    graph.views = without_dead_code(_with(whole, given, looked, values, alone=True))
+
+
+def _same(a: Memory, b: Memory) -> bool:
+    return a[0] == b[0] and (a[1] is b[1] or a[1] == b[1] if type(a[1]) is int else a[1] is b[1])
 
 
 def _with(whole: Program, inputs: Sequence[int], instructions: list[Instruction], outputs: Sequence[int], alone: bool = False) -> Program:
@@ -258,24 +361,24 @@ def _with(whole: Program, inputs: Sequence[int], instructions: list[Instruction]
     return Program(inputs, constants, instructions, outputs, whole.types, whole.names, decisions=decisions, name=whole.name, **outside)
 
 
-def _needed(program: Program, goals: Sequence[int], random: bool = False, stop: Any = ()) -> set[int]:
+def _needed(program: Program, goals: Sequence[int], random: bool = False) -> set[int]:
     """The indices of the instructions on which the values `goals` depend (`random`: and of all
-    draws; `stop`: values that are given)."""
+    draws)."""
     wanted, found = {*goals}, set()
     for at in range(len(program.instructions) - 1, -1, -1):
         instruction = program.instructions[at]
         is_draw = instruction.primitive.random
-        if (random and is_draw) or any(n in wanted and n not in stop for n in instruction.outputs):
+        if (random and is_draw) or any(n in wanted for n in instruction.outputs):
             found.add(at)
             wanted.update(instruction.reads())
     return found
 
 
-def _read(instructions: list[Instruction], goals: Sequence[int], known: set[int], stop: Any = ()) -> list[int]:
-    """The values that these instructions read, and the goals, that none of them makes (or that are
-    in `stop`), but for those `known`."""
-    made = {n for i in instructions for n in i.outputs if n not in stop}
-    numbers = [n for i in instructions if not any(o in stop for o in i.outputs) for n in i.reads()] + list(goals)
+def _read(instructions: list[Instruction], goals: Sequence[int], known: set[int]) -> list[int]:
+    """The values that these instructions read, and the goals, that none of them makes, but for
+    those `known`."""
+    made = {n for i in instructions for n in i.outputs}
+    numbers = [n for i in instructions for n in i.reads()] + list(goals)
     return [n for n in dict.fromkeys(numbers) if n not in made and n not in known]
 
 
@@ -283,18 +386,21 @@ def _read(instructions: list[Instruction], goals: Sequence[int], known: set[int]
 
 
 class ReplayedNode(Node):
-    """The place of a replayed call's results in the graph.
+    """The place of some results of a replayed call in the graph.
 
-    graph: what was recorded; values: the arrays that its programs read, None once they were let go;
-    counters: (version counter, number,
-    whether the backward program reads that memory).
+    graph: what was recorded; values: the arrays that its programs read, None once all were freed;
+    counters: (version counter, number) for each piece of memory that is counted; freed: the
+    operations of the pattern whose values a reverse pass has freed; latest: what the latest one
+    walked, (roots, leaves, nodes), None for everything.
     """
 
-    __slots__ = ("counters", "graph", "values")
+    __slots__ = ("counters", "freed", "graph", "latest", "values")
 
     graph: Any
     values: Any
     counters: Any
+    freed: Any
+    latest: Any
     gives_fresh = True
     primitive = FunctionDeclaration("Compiled", "The results of a compiled function.")
 
@@ -305,8 +411,21 @@ class ReplayedNode(Node):
         return f"<{self.name()} object at {id(self):#x}>"
 
     def release(self) -> None:
-        """Let the saved values go."""
-        self.values, self.counters = None, ()
+        """Free the saved values of what the latest pass walked."""
+        pattern, latest = self.graph.pattern, self.latest
+        self.latest = None
+        if pattern is None or self.values is None:
+            return
+        if latest is None:
+            self.freed = pattern.keepers
+        else:
+            *ends, nodes = latest
+            walked = pattern.between(*ends)
+            for at in walked if nodes is not None else ():
+                nodes[at].release()
+            self.freed = walked if self.freed is None else self.freed | walked
+        if self.freed == pattern.keepers and not pattern.reads:
+            self.values = None
 
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
         """(parent, contribution) for each parent in `needed`. Raises what an eager graph raises:
@@ -314,43 +433,50 @@ class ReplayedNode(Node):
         graph = self.graph
         if graph.error is not None:
             raise type(graph.error)(*graph.error.args)
-        if self.values is None:
-            raise GraphFreedError(
-                "the graph of a compiled function's result was walked backward before and its saved values are gone. To go through the "
-                "same graph twice, call backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the first time."
-            )
         slots = g if len(graph.results) > 1 else [g]
-        plain = not live and all(s is not None for s in slots)
-        for version, number, is_read in self.counters:
-            if version.count != number and (is_read or not plain):
-                raise InPlaceError(
-                    f"the backward pass of a compiled function needs a tensor as it was at version {number}, but it was modified in place "
-                    f"since and is at version {version.count}. Use the out-of-place form of the operation that modified it, or modify a "
-                    ".clone()."
-                )
-        if not plain:
-            return self._eagerly(slots, needed, live)
         values = self.values
+        if (
+            values is None
+            or self.freed is not None
+            or live
+            or any([s is None for s in slots])
+            or any([version.count != number for version, number in self.counters])
+        ):
+            return self._eagerly(slots, needed, live)
+        parents: Any = self.parents
+        leaves = [k for k, parent in enumerate(parents) if parent in needed]
+        self.latest = None if len(leaves) == len(parents) else (range(len(slots)), leaves, None)
         found = graph.backward(*slots, *[values[i] for i in graph.saved])
         found = (found,) if isinstance(found, Tensor) else found
         parts = zip(graph.reached, found, strict=True)
-        return [(parent, t.array) for i, t in parts if (parent := self.parents[i]) in needed]
+        return [(parent, t.array) for i, t in parts if (parent := parents[i]) in needed]
 
     def _eagerly(self, slots: Sequence[Any], needed: Any, live: bool) -> list[tuple[Node, Any]]:
-        """The same by the engine, on the graph that an eager run would have made."""
-        graph = self.graph
-        made = interpret(graph.again, [self.values[i] for i in graph.given])
-        values = {n: made[number] for n, number in zip(graph.values, graph.again.outputs, strict=True)}
+        """The contributions by the engine, on the graph that an eager run would have made."""
+        graph, values, freed = self.graph, {}, self.freed or set()
+        pattern = graph.pattern
+        if self.values is None:
+            freed = pattern.keepers
+        else:
+            made = interpret(graph.views, [self.values[i] for i in graph.given])
+            pairs = zip(graph.values, graph.views.outputs, strict=True)
+            values = {n: made[number] for n, number in pairs}
         ends = [_passing(parent) for parent in self.parents if parent is not None]
-        roots = graph.pattern.make(values, ends)
-        pairs = [(root, s) for root, s in zip(roots, slots, strict=True) if s is not None]
-        seeds = [s if isinstance(s, Tensor) else wrap(s) for _, s in pairs]
-        targets = [end for end, parent in zip(ends, self.parents, strict=True) if parent in needed]
+        nodes = pattern.make(values, freed, self.counters, ends)
+        walked = [i for i, s in enumerate(slots) if s is not None]
+        leaves = [k for k, parent in enumerate(self.parents) if parent in needed]
+        self.latest = walked, leaves, nodes
+        seeds = [s if isinstance(s, Tensor) else wrap(s) for s in slots if s is not None]
         found = differentiate(
-            [r for r, _ in pairs], seeds, targets=targets, accumulate=False, create_graph=state.recording, retain_graph=True
+            [nodes[pattern.roots[i]] for i in walked],
+            seeds,
+            targets=[ends[k] for k in leaves],
+            accumulate=False,
+            create_graph=state.recording,
+            retain_graph=True,
         )
-        pairs = [(parent, found[end]) for end, parent in zip(ends, self.parents, strict=True) if end in found]
-        return [(parent, t if live else t.array) for parent, t in pairs]
+        reached = [(self.parents[k], found[ends[k]]) for k in leaves if ends[k] in found]
+        return [(parent, t if live else t.array) for parent, t in reached]  # type: ignore[misc]
 
 
 def _passing(parent: Node) -> OpNode:
@@ -367,27 +493,21 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
     """Give the results of a replay their node. made: what the forward program returned after the
     call's own results."""
     node = ReplayedNode()
-    node.born, node.parents, node.hooks, node.retained, node.graph = next_birth(), graph.leaves, None, None, graph
-    node.values, node.counters = None, ()
+    node.born, node.parents, node.graph = next_birth(), graph.leaves, graph
+    node.hooks = node.retained = node.values = node.freed = node.latest = None
+    node.counters = ()
     if graph.error is None:
         values: list[Any] = []
-        counters: list[Any] = []
-        known: set[Any] = set()
-        for kind, what, is_read in graph.sources:
+        for kind, what in graph.sources:
             if kind == "made":
                 values.append(made[what])
-                continue
-            tensor = inputs[what] if kind == "input" else what
-            values.append(tensor.array)
-            if not backend.is_immutable(tensor.array):
-                version = tensor.version or memory_version(tensor)
-                if version not in known:
-                    known.add(version)
-                    counters.append((version, version.count, is_read))
-        for i in graph.overwritten:
-            if not backend.is_immutable(results[i].array):
-                version = memory_version(results[i])
-                counters.append((version, version.count, True))
+            else:
+                values.append((inputs[what] if kind == "input" else what).array)
+        counters: list[tuple[Version, int]] = []
+        for kind, what in graph.counted:
+            tensor = inputs[what] if kind == "input" else results[what] if kind == "own" else what._grad if kind == "gradient" else what
+            version = tensor.version or memory_version(tensor)
+            counters.append((version, version.count))
         node.values, node.counters = values, counters
     if len(graph.results) == 1:
         out = results[graph.results[0]]

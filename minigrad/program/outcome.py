@@ -16,9 +16,9 @@ from typing import Any
 
 from ..engine.modes import state
 from ..errors import ProgramError
-from ..nodes import Leaf
+from ..nodes import Leaf, Version
 from ..tensor import Tensor, alias, memory_version
-from .graphs import attach, cut, recorded_graphs
+from .graphs import Memory, attach, cut, recorded_graphs
 from .instructions import Program
 from .passes import simplified
 from .payload import Recorded
@@ -75,8 +75,20 @@ class Outcome:
             self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))
         self.found = [tensor for _, tensor in found]
         leaves = {id(t) for t in outside if isinstance(t.node, Leaf)}
-        self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves)
-        self.seeds = sum(len(g.results) for g in self.graphs if g.pattern is not None)
+        where = self._counters(arguments, outside)
+        self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves, where)
+
+    def _counters(self, arguments: Sequence[Tensor], outside: Sequence[Tensor]) -> dict[Version, Memory]:
+        """The version counters of the tensors that live on, with where a replay finds them."""
+        found: dict[Version, Memory] = {}
+        gradients = [("gradient", t, t._grad) for t in outside if t._grad is not None]
+        inputs = [("input", i, t) for i, t in enumerate(arguments)]
+        captured = [("captured", t, t) for t in outside]
+        own = [("own", i, t) for i, t in enumerate(self.own)]
+        for kind, what, tensor in (*inputs, *captured, *gradients, *own):
+            if tensor.version is not None:
+                found.setdefault(tensor.version, (kind, what))
+        return found
 
     def _know(self, tensor: Tensor, origin: Origin) -> None:
         self._recorder.lift(tensor)
@@ -135,12 +147,11 @@ class Outcome:
     def programs(self, signature: Any, name: str) -> tuple[Program, Program]:
         """The program of the call, and the whole recording, of which it is a part: two recordings
         of one function are compared by it."""
-        graph = next((g for g in self.graphs if g.pattern is not None), None)
         recorder = self._recorder
-        values = [] if graph is None else graph.values
+        values = [n for graph in self.graphs for n in graph.values]
         raw = recorder.finish([*self.own, *self.gradients], None, name, values)
         whole = simplified(raw)
-        program = cut(whole, len(self.own), graph, len(self.gradients), self.seeds)
+        program = cut(whole, len(self.own), self.graphs)
         self._extra = len(program.outputs) - len(self.own)
         self._simple = self.template == ["leaf", 0] and self.plan == [(("own", 0), None)]
         if len(program.outputs) == len(self.own) == len(self.plan) and [o for o, _ in self.plan] == [

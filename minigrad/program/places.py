@@ -152,7 +152,8 @@ class UpdateNumbers:
 
     def commit(self) -> None:
         """The step is made."""
-        self.optimizer.state.setdefault(id(self.param), {}).update(self.counted)
+        if self.counted:
+            self.optimizer.state.setdefault(id(self.param), {}).update(self.counted)
 
     def check(self) -> None:
         """Raise ProgramError if something in the state is not what it was, and `numbers` would not

@@ -174,6 +174,20 @@ class Side:
             (g,) = mg.autograd.grad((graph[0] ** 2).sum(), [w], create_graph=True, allow_unused=True)
             if g is not None and g.requires_grad:
                 (g * g).sum().backward()
+        elif how == "one after the other":
+            for r in graph:
+                r.sum().backward()
+        elif how == "one after the other, with steps" and graph:
+            for r in graph:
+                (r * r.detach()).sum().backward()
+                with mg.no_grad():
+                    w.mul_(0.5), self.space["b"].add_(0.25)
+        elif how == "step, then second" and graph:
+            with mg.no_grad():
+                self.space["v"].mul_(0.5)
+            (g,) = mg.autograd.grad(graph[-1].sum(), [w], create_graph=True, allow_unused=True)
+            if g is not None and g.requires_grad:
+                (g * g).sum().backward()
         elif how == "write" and results:
             with mg.no_grad():
                 results[0].mul_(0.5)
@@ -219,13 +233,16 @@ def _flags(tensor: Any) -> tuple[Any, ...]:
 
 def equal(a: Any, b: Any) -> bool:
     """Numbers but for rounding, all else exactly."""
-    if isinstance(a, np.ndarray | np.generic | float) and isinstance(b, np.ndarray | np.generic | float):
-        return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=2e-4, atol=1e-5, equal_nan=True)
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return False
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(equal, a, b))
-    return bool(a == b)
+    kind = type(a)
+    if kind is list or kind is tuple:
+        return type(b) in (list, tuple) and len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, np.ndarray | np.generic | float):
+        if not isinstance(b, np.ndarray | np.generic | float) or np.shape(a) != np.shape(b):
+            return False
+        if isinstance(a, np.ndarray) and a.tobytes() == b.tobytes():  # the usual case
+            return True
+        return bool(np.allclose(a, b, rtol=2e-4, atol=1e-5, equal_nan=True))
+    return not isinstance(b, np.ndarray) and bool(a == b)
 
 
 class Injected:
@@ -253,7 +270,10 @@ class Injected:
         return self._trace
 
 
-AFTER = ("nothing", "backward", "one", "twice", "second", "write", "write with a graph")
+AFTER = (
+    "nothing", "backward", "one", "twice", "second", "write", "write with a graph",
+    "one after the other", "one after the other, with steps", "step, then second",
+)  # fmt: skip
 BETWEEN = (
     "freeze",
     "clear",
@@ -340,8 +360,8 @@ def test_random_programs(block: int) -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", range(14))
 def test_thousands_of_random_programs(block: int) -> None:
-    """More of them."""
+    """2,100 of them, 150 in each block."""
     for seed in range(1000 + block * 150, 1000 + block * 150 + 150):
         assert (found := difference(seed, injections=seed % 2 == 0)) is None, found
