@@ -84,8 +84,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # pytest-xdist registers it too; without the plug-in the suite runs in one process.
-    config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
     if getattr(config.option, "numprocesses", None):
         config.pluginmanager.register(Workers())
 
@@ -102,7 +100,9 @@ def _set_workers(config: pytest.Config) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         if option.dist == "no":
-            option.dist = "loadgroup"
+            # The tests of a file share its fixtures: a worker takes whole files, in the order of collection. The scheduler's
+            # own order begins with the files of most tests, which leaves the slowest tests to the end.
+            option.dist, option.loadscopereorder = "loadfile", False
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before pytest-xdist reads its options
@@ -171,14 +171,6 @@ class Workers:
                     os.kill(pid, signal.SIGTERM)
 
 
-def _keep_together(item: pytest.Item) -> None:
-    """A fixture of a whole module is made once: all its tests run in one worker."""
-    fixtures = getattr(item, "_fixtureinfo", None)
-    shared = any(found[-1].scope == "module" for found in fixtures.name2fixturedefs.values()) if fixtures else False
-    if shared and not item.get_closest_marker("xdist_group"):
-        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-
-
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 """How many collected tests do not run, by reason."""
 ONLY_WHOLE = "only in the whole suite: pytest --whole"
@@ -196,7 +188,6 @@ def pytest_collection() -> Iterator[Any]:
         gc.freeze()
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what belongs to the whole run and, in a run of the suite, what needs a tool that is missing."""
     whole, suite = config.getoption("whole"), config.args_source is config.ArgsSource.TESTPATHS
@@ -211,7 +202,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         if missing:  # a test that was asked for by name says why it does not run
             item.add_marker(pytest.mark.skip(reason=missing))
-        _keep_together(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)

@@ -264,14 +264,6 @@ def tabs(chromium) -> Tabs:
     return Tabs(chromium)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """JupyterLab starts in one worker only; tests of pages are spread over all."""
-    for item in items:
-        if "lab" in getattr(item, "fixturenames", ()) and item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("jupyterlab"))
-
-
 FAILED = pytest.StashKey[bool]()
 
 

@@ -11,7 +11,6 @@ from minigrad.lessons import site
 
 pytestmark = [
     pytest.mark.whole,
-    pytest.mark.xdist_group("site of the course"),  # which is built once
     pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
 ]
 

@@ -56,7 +56,7 @@ SAMPLE = {
 """One hand-in of each family, for the default run."""
 
 PARTS = {"honest, wrong and broken": (honest, wrong, broken), "cheating, hostile and sly": (cheating, hostile, sly)}
-"""Each part is graded once, in a worker of its own."""
+"""Each part is graded once."""
 
 pytestmark = pytest.mark.skipif(
     not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
@@ -111,7 +111,7 @@ def chosen(part: str, whole: bool) -> dict[str, HandIn]:
     return {f"{m.__name__} {name}": m.HAND_INS[name] for m, name in names}
 
 
-@pytest.fixture(scope="module", params=[pytest.param(part, marks=pytest.mark.xdist_group(part)) for part in PARTS])
+@pytest.fixture(scope="module", params=PARTS)
 def graded(request, tmp_path_factory, libraries_folder):
     """The hand-ins of a part, graded once, with a listener on this machine."""
     with made_once(libraries_folder):

@@ -21,7 +21,7 @@ LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]
 PARTLY_FILLED = {"trace", "shapes"}
 """Exercises of which some rows of the table are given: an untouched one looks like one that has been begun."""
 
-pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("every lesson")]
+pytestmark = pytest.mark.whole
 
 
 @pytest.fixture(scope="module", autouse=True)

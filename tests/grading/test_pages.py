@@ -200,7 +200,6 @@ def test_markdown_means_nothing_but_what_we_mean():
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
     path = tmp_path / "page.html"
     path.write_text(student_html(HOSTILE, "Lab", EVERYTHING), encoding="utf-8")

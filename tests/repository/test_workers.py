@@ -1,0 +1,53 @@
+"""The run of the suite without options: it uses two cores, and a module's fixture is made once."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+SHARED = """
+import os, time
+from pathlib import Path
+import pytest
+
+@pytest.fixture(scope="module")
+def shared():
+    with Path(__file__).with_suffix(".made").open("a") as file:
+        print(os.getpid(), file=file)
+
+@pytest.mark.parametrize("number", range(8))
+def test_with_it(shared, number):
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core")
+def test_all_cores_are_used_and_a_modules_fixture_is_made_once(tmp_path):
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    shutil.copy(ROOT / "tests" / "conftest.py", tests)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in (f"test_{n}.py" for n in range(6)):
+        (tests / name).write_text(SHARED)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_XDIST")}
+    environment |= {"PYTHONPATH": path, "PYTEST_ADDOPTS": ""}
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "48 passed" in told.stdout, told.stdout + told.stderr
+    made = [path.read_text().split() for path in tests.glob("*.made")]
+    assert [len(workers) for workers in made] == [1] * 6
+    assert len({worker for (worker,) in made}) >= 2
