@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .scalar import FUNCTIONS
+
 
 class Facets:
     """The attributes of an operation that its declaration may set by keyword, and their defaults."""
@@ -35,10 +37,19 @@ class Facets:
     operands the dtype of their parts), "complex" (the complex dtype of such parts), or the name of a dtype. None: what the operands promote
     to."""
 
+    scalar: Callable[..., str | None] | str | None = None
+    """What a pointwise operation does to single numbers, in the language of scalar.py: "1 / (exp(-x) + 1)"; or a function of the parameters
+    that returns such a text. Where that language has a function of the operation's name, this is filled in. None: generated code cannot
+    compute it."""
+
+    kernel: Callable[..., Any] | str | None = None
+    """How a program computes it without allocating: "scalar" (as its scalar expression says), a template for a view of {0}
+    ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None: by the forward function."""
+
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 
-    def declare(self, kind: str, facets: dict[str, Any]) -> None:
+    def declare(self, kind: str, inputs: tuple[str, ...], facets: dict[str, Any]) -> None:
         """Set the facets that a declaration gives, and fill in what follows from the operation's kind. Raises TypeError for other names."""
         for facet, given in facets.items():
             if facet not in FACETS:
@@ -48,6 +59,10 @@ class Facets:
         if self.pointwise:
             self.batch = self.batch or "pointwise"
             self.shape = self.shape or "broadcast"
+            if self.scalar is None and self.name in FUNCTIONS:
+                self.scalar = f"{self.name}({', '.join(inputs)})"
+            if self.scalar is not None and "kernel" not in facets:
+                self.kernel = "scalar"
 
 
 FACETS = frozenset(Facets.__annotations__) - {"name"}

@@ -154,7 +154,7 @@ class Primitive(Facets):
         self.pulls = tuple(self._rule(p) for p in pulls)
         self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
         self.elementwise = kind == "elementwise"
-        self.declare(kind, facets)
+        self.declare(kind, self.inputs, facets)
         self.plans: dict[int, Plan] = {}
         self.run_one: Callable[..., Any] | None = None
         self.run_two: Callable[..., Any] | None = None

@@ -25,11 +25,12 @@ from ..errors import DTypeError
 from ..primitive import constant, elementwise, linear, predicate, primitive
 from .batch import axes_from_the_right, overwrite_all
 from .error_function import error_function
+from .kernels import Line, row_major
 from .shape import sum_to
 
 # ------------------------------------------------------------------------------------------------- the four operations of arithmetic
 
-add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, symbol="+")
+add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, symbol="+", scalar="a + b")
 
 
 def _minus(xp: Any, a: Any, b: Any) -> Any:
@@ -46,8 +47,8 @@ def _opposite(xp: Any, x: Any) -> Any:
         raise DTypeError("neg: a boolean has no negative. Use ~x to invert a mask, or convert it with .int().") from None
 
 
-sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, symbol="−")
-mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·")
+sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, symbol="−", scalar="a - b")
+mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·", scalar="a * b")
 div = elementwise(
     "div",
     lambda xp, a, b: ignore_float_errors.run(xp.true_divide, a, b),
@@ -55,10 +56,15 @@ div = elementwise(
     lambda g, b, y: -g * y / b,
     promote="float",
     symbol="/",
+    scalar="a / b",
 )
-neg = elementwise("neg", _opposite, lambda g: -g, symbol="−")
+neg = elementwise("neg", _opposite, lambda g: -g, symbol="−", scalar="-x")
 reciprocal = elementwise(
-    "reciprocal", lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, x), lambda g, y: -g * y * y, promote="float"
+    "reciprocal",
+    lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, x),
+    lambda g, y: -g * y * y,
+    promote="float",
+    scalar="1 / x",
 )
 floor_divide = elementwise(
     "floor_divide",
@@ -78,7 +84,12 @@ remainder = elementwise(
 )
 fmod = elementwise("fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True)
 trunc_divide = elementwise(
-    "trunc_divide", lambda xp, a, b: _whole_quotient(xp, a, b), lambda g: zeros_like(g), lambda g: zeros_like(g), real_only=True
+    "trunc_divide",
+    lambda xp, a, b: _whole_quotient(xp, a, b),
+    lambda g: zeros_like(g),
+    lambda g: zeros_like(g),
+    real_only=True,
+    scalar="trunc(a / b)",
 )
 """a / b without its fraction; of integers an integer, exactly."""
 
@@ -138,7 +149,7 @@ def _stays_even(dtype: Any, n: float) -> bool:
     return float(ignore_float_errors.run(rounded, n)) % 2 == 0 == float(ignore_float_errors.run(rounded, n - 1)) % 2
 
 
-power = elementwise("pow", _power, _pull_power, promote="same", symbol="^")
+power = elementwise("pow", _power, _pull_power, promote="same", symbol="^", scalar="x ** n")
 """x to a constant real power n."""
 
 
@@ -165,6 +176,7 @@ pow_ = elementwise(
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     _pull_exponent,
     symbol="^",
+    scalar="a ** b",
 )
 """a to a varying power b."""
 
@@ -184,8 +196,9 @@ rsqrt = elementwise(
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, ignore_float_errors.run(xp.sqrt, x)),
     lambda g, y: -0.5 * g * power(y, n=3),
     promote="float",
+    scalar="1 / sqrt(x)",
 )
-square = elementwise("square", lambda xp, x: ignore_float_errors.run(xp.multiply, x, x), lambda g, x: g * (2 * x))
+square = elementwise("square", lambda xp, x: ignore_float_errors.run(xp.multiply, x, x), lambda g, x: g * (2 * x), scalar="x * x")
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
 
@@ -265,8 +278,10 @@ def _softplus(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-abs(x)))  # no exponential of a large number; fifteen times faster than logaddexp(x, 0)
 
 
-sigmoid = elementwise("sigmoid", _sigmoid, lambda g, y: g * (y * (1 - y)), promote="float", symbol="σ")
-softplus = elementwise("softplus", _softplus, lambda g, x: g * sigmoid(x), promote="float", real_only=True)
+sigmoid = elementwise("sigmoid", _sigmoid, lambda g, y: g * (y * (1 - y)), promote="float", symbol="σ", scalar="1 / (exp(-x) + 1)")
+softplus = elementwise(
+    "softplus", _softplus, lambda g, x: g * sigmoid(x), promote="float", real_only=True, scalar="maximum(x, 0) + log1p(exp(-abs(x)))"
+)
 
 
 def long_rows(size: int) -> tuple[int, int] | None:
@@ -304,7 +319,36 @@ def _relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0)
 
 
-relu = elementwise("relu", _relu, lambda g, y: where(y <= 0, 0.0, g), real_only=True)
+def relu_kernel(k: Line) -> list[str] | None:
+    """The larger of x and an array of zeros: NumPy compares arrays four times faster than an array and a number. Of a large array the
+    elements are seen as a few long rows, and a row of zeros does for all."""
+    if not k.all_of("f"):
+        return None
+    k.in_place = True
+    rows = _long_rows_of(k)
+    if rows is None:
+        return [f"maximum({k.operands[0]}, 0, out={k.out})"]
+    if k.xp is numpy and rows[0] * rows[1] <= ZEROS:
+        zeros = k.static("zeros", host_zeros(k.made.dtype)[: rows[0] * rows[1]].reshape(k.made.shape))
+        return [f"maximum({k.operands[0]}, {zeros}, out={k.out})"]
+    zeros = k.static("zeros", k.xp.zeros(rows[1], k.made.dtype))
+    x, out = (k.view(text, f".reshape{rows}") for text in (k.operands[0], k.out))
+    return [f"maximum({x}, {zeros}, out={out})"]
+
+
+def _long_rows_of(k: Line) -> tuple[int, int] | None:
+    """The elements of a row-major operand and result as long rows, None if there are none."""
+    source, size = k.array(0), k.made.nbytes // k.made.dtype.itemsize
+    if (
+        source is None
+        or not all(row_major(s, k.made.shape, k.made.dtype) for s in (k.strides[0], k.out_strides))
+        or source.shape != k.made.shape
+    ):
+        return None
+    return long_rows(size)
+
+
+relu = elementwise("relu", _relu, lambda g, y: where(y <= 0, 0.0, g), real_only=True, scalar="maximum(x, 0)", kernel=relu_kernel)
 maximum = elementwise(
     "maximum",
     lambda xp, a, b: xp.maximum(a, b),
@@ -321,12 +365,21 @@ minimum = elementwise(
     symbol="min",
     real_only=True,
 )
+
+
+def _clamp_text(*, low: Any, high: Any) -> str:
+    text = "x" if low is None else "maximum(x, low)"
+    return text if high is None else f"minimum({text}, high)"
+
+
 clamp = elementwise(
     "clamp",
     lambda xp, x, *, low, high: _like(x, x.clip(low, high)),
     lambda g, x, *, low, high: where(_between(x, low, high), g, 0.0),
     symbol="clamp",
     real_only=True,
+    scalar=_clamp_text,
+    kernel=None,
 )
 
 
@@ -346,6 +399,28 @@ def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
     return xp.where(condition, a, b)
 
 
+def where_kernel(k: Line) -> list[str] | None:
+    """A choice against 0.0 (the derivative of relu): the bits of the other branch times 1 or 0, exact for NaN and infinity too."""
+    condition = k.array(0)
+    zero = next((i for i in (1, 2) if type(k.number(i)) is float and repr(k.number(i)) == "0.0"), 0)
+    other = k.array(3 - zero) if zero else None
+    if other is None or condition is None or condition.dtype.kind != "b":
+        return None
+    dtype = k.made.dtype
+    if dtype not in FAST_DTYPES or other != k.made or condition.shape != other.shape or k.strides[0] is None or k.strides[3 - zero] is None:
+        return None
+    integer = f".view('int{8 * dtype.itemsize}')"
+    bits, kept = k.view(k.out, integer), k.view(k.operands[3 - zero], integer)
+    factors = k.scratch(k.made.shape, k.xp.dtype(f"int{8 * dtype.itemsize}"))  # NumPy multiplies numbers of two widths at half the speed
+    stays, lines = k.operands[0], []
+    if zero != 2:
+        stays = k.scratch(k.made.shape, k.xp.dtype("bool"))
+        lines.append(f"logical_not({k.operands[0]}, out={stays})")
+    flags = k.view(stays, ".view('int8')")
+    k.in_place = True
+    return [*lines, f"copyto({factors}, {flags})", f"multiply({kept}, {factors}, out={bits})"]
+
+
 where = elementwise(
     "where",
     _where,
@@ -353,10 +428,12 @@ where = elementwise(
     lambda g, condition: where(condition, g, 0.0),
     lambda g, condition: where(condition, 0.0, g),
     promote="branches",
+    kernel=where_kernel,
 )
 """Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is
 0, even where that branch is NaN.
 """
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _TESTS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 select = elementwise(
     "select",
@@ -366,6 +443,7 @@ select = elementwise(
     lambda g, x, *, test, level: where(_TESTS[test](x, level), 0.0, g),
     promote="branches",
     real_only=True,
+    scalar=lambda *, test, level: f"where(x {_SIGNS[test]} level, a, b)",
 )
 """Elements of a where x compares with `level` as `test` says ("lt", "le", "gt", "ge"), of b
 elsewhere: NaN, which compares with nothing, takes b. Unlike `where`, it keeps x: a gradient that is
@@ -385,11 +463,17 @@ def _between(x: Any, low: Any, high: Any) -> Any:
     return (x >= low) & (x <= high)
 
 
-sign = elementwise("sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real_only=True)
+sign = elementwise("sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real_only=True, scalar="where(x > 0, 1, where(x < 0, -1, 0))")
 floor = elementwise("floor", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x), lambda g: zeros_like(g), real_only=True)
 ceil = elementwise("ceil", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x), lambda g: zeros_like(g), real_only=True)
 trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x), lambda g: zeros_like(g), real_only=True)
-round_ = elementwise("round", lambda xp, x, *, decimals: _round(x, decimals), lambda g: zeros_like(g), real_only=True)
+round_ = elementwise(
+    "round",
+    lambda xp, x, *, decimals: _round(x, decimals),
+    lambda g: zeros_like(g),
+    real_only=True,
+    scalar=lambda *, decimals: "round(x)" if decimals == 0 else None,
+)
 
 
 def _round(x: Any, decimals: int) -> Any:
@@ -425,6 +509,7 @@ sgn = primitive(
     [lambda t, x, y: _sgn_derivative(t, x, y)],
     conjugates=True,
     pointwise=True,
+    scalar="where(x > 0, 1, where(x < 0, -1, 0))",
 )
 """x / |x|, and 0 at 0 (the sign of real numbers). Its Jacobian, as a real 2x2 matrix, is symmetric:
 one rule for both modes.
@@ -539,9 +624,9 @@ other's transpose.
 
 # ------------------------------------------------------------------------------------------------------- copies, casts, constants
 
-clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g, pointwise=True)
+clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g, pointwise=True, scalar="x")
 identity = linear("identity", lambda xp, x: x, lambda g: g, view=True, pointwise=True)
-cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g, pointwise=True, dtype="given")
+cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g, pointwise=True, dtype="given", scalar="x")
 """x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has nothing left to do."""
 overwrite = elementwise(
     "overwrite",
@@ -552,10 +637,12 @@ overwrite = elementwise(
     batch=overwrite_all,
     shape="first",
     dtype="first",
+    scalar="new",
+    kernel=None,
 )
 """The values `new` in the shape and dtype of `old`: what `copy_`, `fill_` and `x[…] = …` write."""
-zeros_like = linear("zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), lambda g: zeros_like(g), pointwise=True)
-ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), pointwise=True)
+zeros_like = linear("zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), lambda g: zeros_like(g), pointwise=True, scalar="0")
+ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), pointwise=True, scalar="1")
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -574,20 +661,26 @@ def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
         raise DTypeError(f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) & (y > 0).") from None
 
 
-eq = predicate("eq", lambda xp, a, b: a == b, promote="same", symbol="=")
-ne = predicate("ne", lambda xp, a, b: a != b, promote="same", symbol="≠")
-lt = predicate("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True)
-le = predicate("le", lambda xp, a, b: a <= b, promote="same", symbol="≤", real_only=True)
-gt = predicate("gt", lambda xp, a, b: a > b, promote="same", symbol=">", real_only=True)
-ge = predicate("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥", real_only=True)
+eq = predicate("eq", lambda xp, a, b: a == b, promote="same", symbol="=", scalar="a == b")
+ne = predicate("ne", lambda xp, a, b: a != b, promote="same", symbol="≠", scalar="a != b")
+lt = predicate("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True, scalar="a < b")
+le = predicate("le", lambda xp, a, b: a <= b, promote="same", symbol="≤", real_only=True, scalar="a <= b")
+gt = predicate("gt", lambda xp, a, b: a > b, promote="same", symbol=">", real_only=True, scalar="a > b")
+ge = predicate("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥", real_only=True, scalar="a >= b")
 isnan = predicate("isnan", lambda xp, x: xp.isnan(x))
 isinf = predicate("isinf", lambda xp, x: xp.isinf(x))
 isfinite = predicate("isfinite", lambda xp, x: xp.isfinite(x))
-logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b))
-logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b))
-logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b))
-logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x))
-bitwise_and = constant("bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", symbol="&", pointwise=True)
-bitwise_or = constant("bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", symbol="|", pointwise=True)
-bitwise_xor = constant("bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", symbol="^", pointwise=True)
-bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), symbol="~", pointwise=True)
+logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b), scalar="a and b")
+logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b), scalar="a or b")
+logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b), scalar="xor(a, b)")
+logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x), scalar="not x")
+bitwise_and = constant(
+    "bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", symbol="&", pointwise=True, scalar="a & b"
+)
+bitwise_or = constant(
+    "bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", symbol="|", pointwise=True, scalar="a | b"
+)
+bitwise_xor = constant(
+    "bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", symbol="^", pointwise=True, scalar="a ^ b"
+)
+bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), symbol="~", pointwise=True, scalar="~x")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import NumpyArray, ignore_float_errors
+from ..backend import DType, NumpyArray, Shape, ignore_float_errors, numpy
 from ..primitive import bilinear
 from .batch import multiply_matrices
+from .kernels import Line
 from .shape import broadcast_to, permute, reshape, sum_to
 
 
@@ -86,5 +87,33 @@ def _product_shape(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> tupl
     return (*(a[:-2] or b[:-2]), a[-2], b[-1])
 
 
-matmul = bilinear("matmul", _matmul, _left, _right, symbol="@", accumulates=True, batch=multiply_matrices, shape=_product_shape)
+def matmul_kernel(k: Line) -> list[str] | None:
+    a, b = k.array(0), k.array(1)
+    if a is None or b is None or not k.all_of("fc") or not a.dtype == b.dtype == k.made.dtype:
+        return None
+    if len(a.shape) == 2 == len(b.shape):
+        return _dot_kernel(k, a.shape, b.shape, b.dtype, k.operands[1], k.strides[1])
+    return [f"matmul({k.operands[0]}, {k.operands[1]}, out={k.out})"]
+
+
+def affine_kernel(k: Line) -> list[str] | None:
+    x, w, b = (k.array(i) for i in range(3))
+    if x is None or w is None or b is None or len(x.shape) != 2 or not x.dtype == w.dtype == b.dtype or not k.all_of("f"):
+        return None
+    strides = k.strides[1]
+    product = _dot_kernel(k, x.shape, w.shape[::-1], w.dtype, f"{k.operands[1]}.transpose()", strides and strides[::-1])
+    return [*product, f"add({k.out}, {k.operands[2]}, out={k.out})"]
+
+
+def _dot_kernel(k: Line, a: Shape, b: Shape, dtype: DType, text: str, strides: tuple[int, ...] | None) -> list[str]:
+    """The product of two matrices, the right one copied where the engine copies it."""
+    if k.xp is not numpy or strides is None or not is_turned(a, b, strides):
+        return [f"{k.operands[0]}.dot({text}, out={k.out})"]
+    copy = k.scratch(b, dtype)
+    return [f"copyto({copy}, {text})", f"{k.operands[0]}.dot({copy}, out={k.out})"]
+
+
+matmul = bilinear(
+    "matmul", _matmul, _left, _right, symbol="@", accumulates=True, batch=multiply_matrices, shape=_product_shape, kernel=matmul_kernel
+)
 """A @ B of any ranks, batch axes broadcast."""

@@ -14,7 +14,7 @@ from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_erro
 from ..primitive import elementwise, in_float32, primitive
 from .batch import join_layer, shift_axes
 from .elementwise import exp, log, log1p, maximum, rsqrt
-from .linalg import matmul, swapped
+from .linalg import affine_kernel, matmul, swapped
 from .reduce import kept_shape, mean, sum_, sum_forward
 from .shape import broadcast_to, inverse_of, reshape, sum_to
 from .sums import FEW_TERMS, has_rows
@@ -265,6 +265,8 @@ scale_shift = primitive(
     ],
     promote="same",
     pointwise=True,
+    scalar="x * w + b",
+    kernel=None,
 )
 """x · w + b, with w and b that broadcast to x: a number for each channel, say."""
 
@@ -309,6 +311,7 @@ affine = primitive(
     accumulates=True,
     batch=join_layer,
     shape=_layer_shape,
+    kernel=affine_kernel,
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
 
@@ -366,6 +369,7 @@ binary_cross_entropy = elementwise(
     lambda g, p: g * (log1p(-p) - log(p)),
     promote="float",
     real_only=True,
+    scalar="(t - 1) * maximum(log1p(-p), -100) - t * maximum(log(p), -100)",
 )
 """−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs 100, not infinity (PyTorch's
 bounds).

@@ -8,6 +8,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, NUMPY_PAYLOADS, broadcast_view, float32, ignore_float_errors, is_narrow, numpy
 from ..primitive import constant, linear, primitive
 from .batch import shift_axes, shift_axis_or_all
+from .kernels import mean_kernel, sum_kernel
 from .shape import broadcast_to, reshape
 from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
 
@@ -55,7 +56,9 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     return ignore_float_errors.run(total, xp, x, axes, keepdims)
 
 
-sum_ = linear("sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes), batch=shift_axes, shape=reduced_shape)
+sum_ = linear(
+    "sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes), batch=shift_axes, shape=reduced_shape, kernel=sum_kernel
+)
 
 
 def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
@@ -70,7 +73,7 @@ def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
     return spread(g / max(1, math.prod(x_shape[i] for i in axes)), x_shape, axes)
 
 
-mean = linear("mean", mean_forward, _mean_transpose, batch=shift_axes, shape=reduced_shape)
+mean = linear("mean", mean_forward, _mean_transpose, batch=shift_axes, shape=reduced_shape, kernel=mean_kernel)
 
 amax = primitive(
     "amax",

@@ -12,6 +12,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
 from ..primitive import linear, primitive
 from .batch import broadcast_behind, join_parts, permute_behind, reshape_behind, shift_axes, sum_behind
+from .kernels import cat_kernel, sum_to_kernel
 from .sums import column_sums, is_column, is_few, is_short, slice_sums, total, total_of_few
 
 
@@ -55,6 +56,7 @@ reshape = linear(
     view=True,
     batch=reshape_behind,
     shape=lambda x, *, shape: tuple(shape) if x is None or math.prod(x) == math.prod(shape) else None,
+    kernel="{0}.reshape({shape})",
 )
 permute = linear(
     "permute",
@@ -64,6 +66,7 @@ permute = linear(
     symbol="permute",
     batch=permute_behind,
     shape=lambda x, *, axes: None if x is None else tuple(x[i] for i in axes),
+    kernel="{0}.transpose({axes})",
 )
 broadcast_to = linear(
     "broadcast_to",
@@ -75,7 +78,14 @@ broadcast_to = linear(
     shape=lambda x, *, shape: tuple(shape) if x is None or _broadcasts(x, shape) else None,
 )
 sum_to = linear(
-    "sum_to", _sum_to, lambda g, x_shape: broadcast_to(g, shape=x_shape), view=True, symbol="sum", batch=sum_behind, shape="given"
+    "sum_to",
+    _sum_to,
+    lambda g, x_shape: broadcast_to(g, shape=x_shape),
+    view=True,
+    symbol="sum",
+    batch=sum_behind,
+    shape="given",
+    kernel=sum_to_kernel,
 )
 flip = linear(
     "flip", lambda xp, x, *, axes: xp.flip(x, axes).copy(), lambda g, *, axes: flip(g, axes=axes), batch=shift_axes, shape="first"
@@ -115,5 +125,7 @@ def _trim_axis(g: Any, *, axis: int, before: int, after: int) -> Any:
 
 
 pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad", batch=shift_axes)
-cat = primitive("cat", lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis), [_cut], [_place], promote="same", batch=join_parts)
+cat = primitive(
+    "cat", lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis), [_cut], [_place], promote="same", batch=join_parts, kernel=cat_kernel
+)
 """Inputs joined along an axis; `sizes` are their lengths there."""

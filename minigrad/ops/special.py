@@ -31,6 +31,7 @@ xlogy = elementwise(
     lambda g, a, b: g * a / b,
     promote="float",
     real_only=True,
+    scalar="where(a == 0 and b == b, 0, a * log(b))",
 )
 """a ln b, and 0 where a is 0 (unless b is NaN)."""
 hypot = elementwise(
@@ -311,7 +312,9 @@ def _heaviside(xp: Any, x: Any, values: Any) -> Any:
     return xp.where(x == 0, values, (x > 0).astype(values.dtype))
 
 
-heaviside = constant("heaviside", _heaviside, promote="same", real_only=True, pointwise=True)
+heaviside = constant(
+    "heaviside", _heaviside, promote="same", real_only=True, pointwise=True, scalar="where(x == 0, values, where(x > 0, 1, 0))"
+)
 """0 for negative x, 1 for positive x, `values` where x is 0."""
 
 

@@ -4,8 +4,9 @@ Each operation that CuPy runs reads its operands from the device's memory and wr
 that three times, and each time Python starts a kernel. One kernel for the whole chain reads g and y once, keeps what lies between in
 registers, and writes once.
 
-`groups` finds the chains: logic on the list of instructions alone. `EXPRESSIONS` says what an operation is in C, with NumPy's answers for
-NaN, ties and kinks. `Fused` is the kernel, with its text (`program.fused().source()`). `fused` puts the two together.
+`groups` finds the chains: logic on the list of instructions alone. `expression` writes the scalar
+expression that an operation declares in C, with NumPy's answers for NaN, ties and kinks. `Fused` is
+the kernel, with its text (`program.fused().source()`). `fused` puts the two together.
 
 Not measured: nothing of this has run on a device, so it is used only where it is asked for. The expressions were compiled by a C++
 compiler and compared with the operations on the host, and the kernels' text was accepted by NVIDIA's compiler (the tests say how).
@@ -18,13 +19,14 @@ Source: CuPy's documentation of `cupy.ElementwiseKernel`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import backend
+from .. import backend, scalar
+from ..backend import DType
 from ..errors import DeviceError
 from ..primitive import Primitive
-from .instructions import Instruction, Literal, Operand, Program, Type
+from .instructions import Instruction, Literal, Program
 from .passes import renumbered
 
 ARGUMENTS = 24
@@ -53,52 +55,12 @@ template <typename T> __device__ T sum_of_exponentials(T a, T b) {
 """Functions that the expressions call. Of two numbers of which one is NaN, the larger and the smaller one is NaN."""
 
 
-def _power(n: float) -> str:
-    """As the operation and NumPy have it: squares and cubes are products, the exponents 0, 1, 0.5 and -1 have short ways."""
-    short = {0: "(T)1", 1: "{0}", 2: "{0} * {0}", 3: "{0} * {0} * {0}", 0.5: "sqrt({0})", -1: "(T)1 / {0}"}
-    return short.get(n) or f"pow({{0}}, (T){number(n)})"
-
-
-def _clamp(low: Any, high: Any) -> str | None:
-    if any(type(bound) not in (int, float, type(None)) for bound in (low, high)):
-        return None
-    text = "{0}" if low is None else f"larger({{0}}, (T){number(low)})"
-    return text if high is None else f"smaller({text}, (T){number(high)})"
-
-
-def _select(test: str, level: Any) -> str | None:
-    question = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[test]
-    return f"{{0}} {question} (T){number(level)} ? {{1}} : {{2}}" if type(level) in (int, float) else None
-
-
-Expression = str | Callable[..., str | None]
-FUNCTIONS: dict[str, Expression] = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "reciprocal": "(T)1 / {0}",
-    "square": "{0} * {0}", "pow": _power, "pow_tensor": "pow({0}, {1})", "sqrt": "sqrt({0})", "rsqrt": "(T)1 / sqrt({0})",
-    "exp": "exp({0})", "exp2": "exp2({0})", "expm1": "expm1({0})", "log": "log({0})", "log2": "log2({0})", "log10": "log10({0})",
-    "log1p": "log1p({0})", "logaddexp": "sum_of_exponentials({0}, {1})", "sin": "sin({0})", "cos": "cos({0})", "tan": "tan({0})",
-    "asin": "asin({0})", "acos": "acos({0})", "atan": "atan({0})", "atan2": "atan2({0}, {1})", "sinh": "sinh({0})",
-    "cosh": "cosh({0})", "tanh": "tanh({0})", "asinh": "asinh({0})", "acosh": "acosh({0})", "atanh": "atanh({0})", "erf": "erf({0})",
-    "hypot": "hypot({0}, {1})", "fmod": "fmod({0}, {1})", "sigmoid": "(T)1 / (exp(-{0}) + (T)1)",
-    "softplus": "larger({0}, (T)0) + log1p(exp(-fabs({0})))", "relu": "larger({0}, (T)0)", "maximum": "larger({0}, {1})",
-    "minimum": "smaller({0}, {1})", "clamp": _clamp, "abs": "fabs({0})", "sign": "(T)(({0} > 0) - ({0} < 0))",
-    "sgn": "(T)(({0} > 0) - ({0} < 0))", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
-    "round": lambda decimals: "rint({0})" if decimals == 0 else None, "clone": "{0}", "zeros_like": "(T)0", "ones_like": "(T)1",
-    "select": _select,
+SPELT = {
+    "neg": "-{}", "**": "pow({}, {})", "abs": "fabs({})", "maximum": "larger({}, {})", "minimum": "smaller({}, {})",
+    "logaddexp": "sum_of_exponentials({}, {})", "round": "rint({})", "where": "{} ? {} : {}", "and": "{} && {}", "or": "{} || {}",
+    "xor": "({} != 0) != ({} != 0)", "not": "!{}", "~": "!{}",
 }  # fmt: skip
-"""Of floating numbers of one dtype, to that dtype, which is T. {0} and {1} are operands; functions get the operation's parameters."""
-QUESTIONS: dict[str, Expression] = {
-    "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
-    "isnan": "isnan({0})", "isinf": "isinf({0})", "isfinite": "isfinite({0})", "logical_and": "{0} != 0 && {1} != 0",
-    "logical_or": "{0} != 0 || {1} != 0", "logical_xor": "({0} != 0) != ({1} != 0)", "logical_not": "{0} == 0",
-}  # fmt: skip
-"""Of floating numbers, to yes or no."""
-LOGIC: dict[str, Expression] = {
-    "eq": "{0} == {1}", "ne": "{0} != {1}", "logical_and": "{0} && {1}", "logical_or": "{0} || {1}", "logical_xor": "{0} != {1}",
-    "logical_not": "!{0}", "bitwise_and": "{0} && {1}", "bitwise_or": "{0} || {1}", "bitwise_xor": "{0} != {1}", "bitwise_not": "!{0}",
-    "clone": "{0}",
-}  # fmt: skip
-"""Of yes and no."""
+"""The words of scalar expressions that C spells in another way; `~` of booleans only."""
 
 
 def number(value: Any) -> str:
@@ -108,51 +70,54 @@ def number(value: Any) -> str:
     return f"({float(value)!r})"
 
 
-def expression(program: Program, instruction: Instruction) -> str | None:
-    """An instruction as an expression in C, in which {0}, {1}, … stand for its operands; None for what cannot be in a kernel.
+def expression(program: Program, instruction: Instruction, names: Mapping[int, str] | None = None) -> str | None:
+    """An instruction as an expression in C; None for what cannot be in a kernel. names: of the values (default: v0, v1, …).
 
-    Operands that are arrays have one dtype (the branches of `where` too), so nothing is converted but by `cast` and `overwrite`.
+    Operands that are arrays have one dtype (the branches of `where` too), so nothing is converted
+    but by a bare name, as in `cast`. Python numbers, and those that each run reads anew, take the
+    dtype of the arrays that they meet.
     """
-    primitive, params = instruction.primitive, instruction.params
-    if primitive.outputs != 1 or len(instruction.reads()) != sum(type(o) is int for o in instruction.operands):
+    primitive, operands = instruction.primitive, instruction.operands
+    if primitive.scalar is None or len(instruction.reads()) != sum(type(o) is int for o in operands):
         return None
-    made = program.types[instruction.outputs[0]]
-    given = [program.types[o] if type(o) is int else o for o in instruction.operands]
-    numbers = [o.value for o in given if type(o) is Literal]
-    if any(type(v) is complex or (type(v) is int and abs(v) > 2**53) for v in numbers):
-        return None  # a larger integer is no exact number in C
-    dtypes = [t.dtype for t in given if type(t) is Type and not t.number]
-    if not dtypes or any(d.name not in C_TYPES for d in (*dtypes, made.dtype)):
-        return None
-    if primitive.name == "cast":
-        return f"({C_TYPES[made.dtype.name]}){{0}}"
-    if primitive.name == "overwrite":
-        return f"({C_TYPES[made.dtype.name]}){{1}}"
-    arms = dtypes
-    if primitive.name == "where":
-        if type(given[0]) is not Type or given[0].number or dtypes[0].kind != "b":
-            return None
-        arms = [*dtypes[1:], made.dtype]
-    if any(d != arms[0] for d in arms) or (arms[0].kind == "b" and any(type(v) is not bool for v in numbers)):
-        return None
-    if primitive.name == "where":
-        return "{0} ? (T){1} : (T){2}".replace("T", C_TYPES[made.dtype.name])
-    table = LOGIC if arms[0].kind == "b" else FUNCTIONS if made.dtype == arms[0] else QUESTIONS if made.dtype.kind == "b" else {}
-    found = table.get(primitive.name)
-    text = found(**params) if callable(found) else found
-    if primitive.name == "pow_tensor" and type(given[1]) is Literal:
-        text = _power(given[1].value)  # type: ignore[arg-type]  # no complex number comes so far
-    return None if text is None else text.replace("(T)", f"({C_TYPES[arms[0].name]})")
-
-
-def _operand(program: Program, instruction: Instruction, operand: Operand, names: dict[int, str]) -> str:
-    """An operand in C. Python numbers, and those that each run reads anew, take the dtype of the array that they meet."""
-    if type(operand) is int and not program.types[operand].number:
-        return names[operand]
-    arrays = [program.types[o].dtype for o in instruction.operands if type(o) is int and not program.types[o].number]
     made = program.types[instruction.outputs[0]].dtype
-    dtype = made if instruction.primitive.name in ("where", "overwrite") else arrays[0]
-    return f"({C_TYPES[dtype.name]})" + (number(operand.value) if type(operand) is Literal else names[operand])
+    given = dict(zip(primitive.inputs, operands, strict=True))
+    numbers = {name: o.value for name, o in given.items() if type(o) is Literal}
+    arrays = {name: program.types[o].dtype for name, o in given.items() if type(o) is int and not program.types[o].number}
+    if any(type(v) is complex or (type(v) is int and abs(v) > 2**53) for v in numbers.values()):
+        return None  # a larger integer is no exact number in C
+    if not arrays or any(d.name not in C_TYPES for d in (*arrays.values(), made)):
+        return None
+    term = scalar.term_of(primitive.scalar, instruction.params, {n: v for n, v in numbers.items() if type(v) is not bool})
+    dtype = None if term is None else _dtype_of(term, arrays, made, numbers)
+    if term is None or dtype is None:
+        return None
+
+    def leaf(part: str | int | float) -> str:
+        operand = given[part] if isinstance(part, str) else Literal(part)
+        if type(operand) is Literal:
+            return f"({C_TYPES[dtype.name]}){number(operand.value)}"
+        text = names[operand] if names is not None else f"v{operand}"
+        return text if part in arrays and not isinstance(term, str) else f"({C_TYPES[dtype.name]}){text}"
+
+    return scalar.written(term, SPELT, leaf)
+
+
+def _dtype_of(term: scalar.Term, arrays: Mapping[str, DType], made: DType, numbers: Mapping[str, Any]) -> DType | None:
+    """The dtype in which a term is computed; None where its operands have several."""
+    if isinstance(term, str):
+        return made
+    found = dict(arrays)
+    if isinstance(term, tuple) and term[0] == "where" and not isinstance(term[1], tuple):
+        condition = found.pop(term[1], None)
+        if condition is None or condition.kind != "b":
+            return None
+    dtypes = {*found.values()} if scalar.is_question(term) else {*found.values(), made}
+    if len(dtypes) != 1 or (scalar.is_question(term) and made.kind != "b"):
+        return None
+    (dtype,) = dtypes
+    on_booleans = scalar.LOGIC.issuperset(scalar.words(term)) and all(type(v) is bool for v in numbers.values())
+    return dtype if (on_booleans if dtype.kind == "b" else scalar.BITS.isdisjoint(scalar.words(term))) else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- the kernel
@@ -170,17 +135,15 @@ class Fused(Primitive):
         lines: list[str] = []
         for instruction in members:
             n = instruction.outputs[0]
-            text = expression(program, instruction)
-            assert text is not None
-            operands = [_operand(program, instruction, o, names) for o in instruction.operands]
+            text = expression(program, instruction, names)
             names[n] = f"v{len(lines)}"
-            lines.append(f"const {C_TYPES[program.types[n].dtype.name]} {names[n]} = {text.format(*operands)};")
+            lines.append(f"const {C_TYPES[program.types[n].dtype.name]} {names[n]} = {text};")
         lines += [f"{results[n]} = {names[n]};" for n in makes]
         dtypes = ["float64" if program.types[n].number else program.types[n].dtype.name for n in reads]
         self.in_params = ", ".join(f"{dtype} a{i}" for i, dtype in enumerate(dtypes))
         self.out_params = ", ".join(f"{program.types[n].dtype.name} {results[n]}" for n in makes)
         self.operation = "\n".join(lines)
-        self.kernel: Any = None
+        self.launcher: Any = None
         self.name = "_".join(["fused", *dict.fromkeys(i.primitive.name for i in members)][:6])
         self.kind, self.inputs, self.keywords, self.outputs = "fused", tuple(f"a{i}" for i in range(len(reads))), (), len(makes)
         self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
@@ -189,11 +152,11 @@ class Fused(Primitive):
 
     def _launch(self, xp: Any, *operands: Any) -> Any:
         """Results in new memory: one array, or a tuple."""
-        if self.kernel is None:
-            self.kernel = backend.load_cupy().ElementwiseKernel(
+        if self.launcher is None:
+            self.launcher = backend.load_cupy().ElementwiseKernel(
                 self.in_params, self.out_params, self.operation, self.name, options=("--fmad=false",), preamble=HELPERS
             )
-        return self.kernel(*operands)
+        return self.launcher(*operands)
 
     @property
     def text(self) -> str:

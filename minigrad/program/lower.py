@@ -15,9 +15,10 @@ from typing import Any
 from .. import backend
 from ..backend import canonical
 from ..errors import ProgramError
+from ..ops.kernels import Line, row_major
 from ..ops.sums import FEW_TERMS
 from .instructions import Instruction, Literal, Program, Ref, Type, map_params
-from .kernels import EXPRESSIONS, FUNCTIONS, IN_PLACE, TABLE, Line, name_of_number, row_major
+from .kernels import FUNCTIONS, lines_of, name_of_number, on_numbers
 from .memory import Arena, Facts, Piece, deaths, last_uses
 from .passes import SMALL
 
@@ -35,8 +36,6 @@ def shaped_by_values(program: Program) -> str | None:
     return None
 
 
-LOOKS = {"permute": "{}.transpose({axes})", "reshape": "{}.reshape({shape})"}
-"""How an array is looked at in another shape or order of axes, where that is a method of its own."""
 PART = 400
 """Instructions in one function."""
 
@@ -171,8 +170,10 @@ class Lowered:
             if name in ("sum", "mean") and (total := self._total(instruction)) is not None:
                 self._release(at, dying, None)
                 return [f"{out} = {total}"]
-            if facts.strides[number] is None and name in EXPRESSIONS and kind.dtype in backend.FAST_DTYPES and self._numbers(instruction):
-                return [f"{out} = {EXPRESSIONS[name].format(*operands)}"]
+            if facts.strides[number] is None and kind.dtype in backend.FAST_DTYPES and self._numbers(instruction):
+                text = on_numbers(instruction.primitive, operands)
+                if text is not None:
+                    return [f"{out} = {text}"]
         self._release(at, dying, None)
         return [self._plain(instruction, operands)]
 
@@ -190,7 +191,8 @@ class Lowered:
         kind = self.program.types[source]
         size, strides = math.prod(kind.shape), self.facts.strides[source]
         whole = len(instruction.params["axes"]) == len(kind.shape) and not instruction.params["keepdims"]
-        few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and (len(kind.shape) == 1 or row_major(strides, kind))
+        in_rows = len(kind.shape) == 1 or row_major(strides, kind.shape, kind.dtype)
+        few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and in_rows
         if not (whole and few and kind.shape) or strides is None or self.xp is not backend.numpy:
             return None
         ones = self._static("ones", self.xp.ones(size, kind.dtype))
@@ -231,7 +233,8 @@ class Lowered:
     def _into(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
         """The instruction written into a buffer, None where no kernel can."""
         program, facts = self.program, self.facts
-        make = TABLE.get(instruction.primitive.name) if self._is_direct(instruction) else None
+        has_kernel = instruction.primitive.kernel is not None and self._is_direct(instruction)
+        make = functools.partial(lines_of, instruction.primitive) if has_kernel else None
         if make is None and instruction.primitive.fills and instruction.reads() == [o for o in instruction.operands if type(o) is int]:
             make = self._filling(instruction)
         number = instruction.outputs[0]
@@ -266,7 +269,7 @@ class Lowered:
         self._fixed.add(number)
         buffers, windows = len(self.buffers), len(self.windows)
         lines = make(line)
-        if lines is None or ((instruction.primitive.fills or ".dot(" in "".join(lines)) and not row_major(strides, kind)):
+        if lines is None or ((instruction.primitive.fills or ".dot(" in "".join(lines)) and not row_major(strides, kind.shape, kind.dtype)):
             self._fixed.discard(number)
             del self.buffers[buffers:], self.windows[windows:]
             for slot in scratches:
@@ -274,7 +277,7 @@ class Lowered:
             return None
         roots = dying.get(at, [])
         shared = None
-        if instruction.primitive.name in IN_PLACE:
+        if line.in_place:
             for o in instruction.operands:
                 if type(o) is int and facts.root[o] in roots and facts.root[o] in self.slot_of and o == facts.root[o]:
                     same = program.types[o].shape == kind.shape and facts.strides[o] == strides and program.types[o].nbytes == kind.nbytes
@@ -339,8 +342,9 @@ class Lowered:
         refs = [n for n in instruction.reads()[sum(type(o) is int for o in instruction.operands) :]]
         name = f"{primitive.name}_{outputs[0]}"
         forward, params, count = self._forward(instruction), instruction.params, len(operands)
-        if primitive.name in LOOKS and not refs and self.facts.plain[outputs[0]] and type(instruction.operands[0]) is int:
-            return f"v{outputs[0]} = {LOOKS[primitive.name].format(operands[0], **params)}"
+        template = primitive.kernel if primitive.view and isinstance(primitive.kernel, str) and primitive.kernel != "scalar" else None
+        if template is not None and not refs and self.facts.plain[outputs[0]] and type(instruction.operands[0]) is int:
+            return f"v{outputs[0]} = {template.format(operands[0], **params)}"
         if refs:
 
             def call(*values: Any) -> Any:

@@ -12,7 +12,6 @@ import minigrad as mg
 from minigrad.backend import bfloat16_dtype
 from minigrad.primitive import registry
 from minigrad.program import trace
-from minigrad.program.kernels import PRODUCTS, TABLE
 from minigrad.program.run import interpret
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
@@ -91,7 +90,7 @@ def test_bits_of_replays(case: Case, dtype: str, order: str) -> None:
         y = case.run(leaves(case, arrays, order))
         f = derivative(case, direction(np.asarray(y.detach().numpy())) if y.dtype.kind in "fc" else None)
         program = trace(f, *leaves(case, arrays, order)).check()
-        exact = PRODUCTS.isdisjoint(i.primitive.name for i in program.instructions)
+        exact = {"affine", "matmul"}.isdisjoint(i.primitive.name for i in program.instructions)  # BLAS computes these
         for seed, repeats in ((0, 3), (1, 1), (2, 1)):
             if seed and case.primitive in SHAPED_BY_VALUES:
                 break
@@ -119,17 +118,12 @@ def within_the_bound(got: Any, want: Any) -> bool:
     return bool(np.array_equal(finite, np.isfinite(a)) and (np.abs(a - b)[finite] <= 16 * np.finfo(a.dtype).eps * largest).all())
 
 
-def test_the_table_names_operations_and_is_used() -> None:
-    """Each kernel of the table is tried by some case above: its operation is in the table of cases."""
-    assert set(TABLE) <= {c.primitive for c in CASES}
-
-
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-42, -1e-42, 3.4e38, 2.5, -0.5]
 
 
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", sorted(TABLE))
+@pytest.mark.parametrize("name", sorted(name for name, prim in registry.items() if prim.kernel is not None))
 def test_kernels_on_special_values_and_long_arrays(name: str, dtype: str) -> None:
     """Zeros of both signs, NaN, infinities and denormals, in arrays long enough for every blocked loop."""
     case = next(c for c in CASES if c.primitive == name)
