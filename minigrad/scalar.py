@@ -124,7 +124,7 @@ def _written(term: Term, spelt: Mapping[str, str], leaf: Callable[[str | int | f
     return template.format(*(f"({text})" if nested and is_operator else text for text, nested in inside)), is_operator
 
 
-_CALL = re.compile(r"\w+\(.*\)")
+_CALL = re.compile(r"[\w.]+\(.*\)")
 
 
 def _template(word: str, count: int) -> str:

@@ -18,6 +18,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.errors"},
     {"minigrad.backend"},
     {"minigrad.observe", "minigrad.cuda"},
+    {"minigrad.scalar"},
     {"minigrad.facets"},
     {"minigrad.primitive"},
     {"minigrad.nodes"},
