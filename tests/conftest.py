@@ -109,7 +109,7 @@ def _set_workers(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     """A run of the suite leaves nothing behind. SIGTERM and SIGHUP interrupt it as Ctrl-C does, so that fixtures are torn down. Processes
     that are left at the end are ended, and fail the run. All temporary files lie in one folder, which is removed at the end."""
-    from minigrad.cli import processes
+    from minigrad.cli import folders, processes
 
     _set_workers(config)
     if config.option.usepdb or config.option.collectonly:
@@ -120,7 +120,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
 
     def force(number: int) -> None:
         processes.end_descendants(patience=1.0)
-        processes.remove(folder)
+        folders.remove(folder)
         os._exit(pytest.ExitCode.INTERRUPTED)
 
     processes.adopt_orphans()

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import threading
 import zipfile
@@ -23,6 +22,8 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
+from minigrad.cli.folders import remove
+
 from .exercise import Exercise
 from .wire import clean, one_line
 
@@ -31,8 +32,10 @@ FILE_BYTES = 200 << 20
 SOURCE_CHARACTERS = 2_000_000
 """All cells' sources together, when outputs have been dropped."""
 CELLS = 5_000
-ZIP_BYTES, ZIP_FILES = 1 << 30, 50_000
-"""What a zip may hold in all when it is unpacked."""
+ZIP_BYTES, ZIP_FILES, ZIPS = 1 << 30, 50_000, 20
+"""What the zips of one student may hold in all when they are unpacked, the files in one, and their number."""
+CLASS_BYTES = 64 << 30
+"""What a learning system's zip of all submissions may hold when it is unpacked."""
 BESIDE_FILES, BESIDE_BYTES = 50, 64 << 20
 """What lies beside a notebook: so many files are taken along, and no more than this is read of one."""
 DEPTH = 4
@@ -75,32 +78,48 @@ class HandIn:
 
 
 def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
-    """One hand-in a student, by name. unpacked: an empty folder for the contents of zips. Raises FileNotFoundError, HandInError."""
+    """One submission per student, sorted by name.
+
+    Who handed in what is decided by the outermost container alone: `submitted` itself, or the zips
+    of a learning system in it. The contents of a student's own zip belong to that student, whatever
+    their names say. Links are not followed.
+
+    Args:
+        submitted: a folder, or a zip of all submissions.
+        unpacked: an empty folder for the contents of zips; what does not count is removed from it.
+
+    Raises:
+        FileNotFoundError: there is nothing at `submitted`.
+        HandInError: the zip of all submissions cannot be unpacked.
+    """
     if not submitted.exists():
         raise FileNotFoundError(f"there is nothing at {submitted}")
-    if submitted.is_file():
-        top = unpacked / "all"
-        unzip(submitted, top)
-    else:
-        top = submitted
     found: dict[str, _Student] = {}
-    for entry in sorted(top.iterdir()):
-        if entry.name.startswith(".") or entry.name == "__MACOSX":
-            continue
+    if submitted.is_file():
+        containers = [submitted]
+    else:
+        # A student's zip could imitate a system's: only where all files are such zips are they taken for containers.
+        containers = [entry for entry in _listed(submitted) if entry.is_file()]
+        if not all(_is_container(entry) for entry in containers) or any(entry.is_dir() for entry in _listed(submitted)):
+            containers = []
+    tops = [unpacked / f"all-{number}" for number, _ in enumerate(containers)]
+    for container, top in zip(containers, tops, strict=True):
+        unzip(container, top, CLASS_BYTES)
+    for entry in [entry for top in tops or [submitted] for entry in _listed(top)]:
         if entry.is_dir() and not entry.is_symlink():
             _student(found, entry.name).folders.append(entry)
-        elif entry.suffix.lower() in (".ipynb", ".zip") and _looks_like_all(entry):
-            inner = unpacked / f"all-{len(list(unpacked.iterdir()))}"
-            unzip(entry, inner)
-            for hand_in in find(inner, sheet, unpacked):
-                found.setdefault(hand_in.student, _Student(hand_in.student, hand_in.lms)).ready.append(hand_in)
         elif entry.suffix.lower() in (".ipynb", ".zip"):
             _student(found, entry.name, sheet.name).files.append(entry)
     return [student.hand_in(sheet, unpacked) for _, student in sorted(found.items())]
 
 
-def _looks_like_all(path: Path) -> bool:
-    """Whether a zip is one that a learning system makes of everybody's hand-ins."""
+def _listed(folder: Path) -> list[Path]:
+    """The entries of a folder that can be submissions."""
+    return [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".") and entry.name != "__MACOSX"]
+
+
+def _is_container(path: Path) -> bool:
+    """Whether a zip is one that a learning system makes of all submissions."""
     if path.suffix.lower() != ".zip" or path.is_symlink():
         return False
     try:
@@ -143,30 +162,31 @@ class _Student:
         self.name, self.lms = name, lms
         self.folders: list[Path] = []
         self.files: list[Path] = []
-        self.ready: list[HandIn] = []
 
     def hand_in(self, sheet: SheetLike, unpacked: Path) -> HandIn:
         """The notebook that counts among all that was found."""
         files, problem = [*self.files, *(file for folder in self.folders for file in _files(folder))], ""
-        for path in [file for file in files if file.suffix.lower() == ".zip"]:
-            inner = unpacked / f"student-{len(list(unpacked.iterdir()))}"
+        left, inner = ZIP_BYTES, unpacked / f"student-{len(list(unpacked.iterdir()))}"
+        for number, path in enumerate([file for file in files if file.suffix.lower() == ".zip"]):
             try:
-                unzip(path, inner)
-                files += _files(inner)
+                if number >= ZIPS:
+                    raise HandInError(f"More than {ZIPS} zips were handed in; this one was not unpacked.")
+                left -= unzip(path, inner / str(number), left, not_after=path.stat().st_mtime)
+                files += _files(inner / str(number))
             except HandInError as error:
-                problem = f"{path.name}: {error}"
-        files += [hand_in.path for hand_in in self.ready if hand_in.path]
+                problem = one_line(f"{path.name}: {error}")
         notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
-        if not notebooks:
-            problem = problem or next(
-                (h.problem for h in self.ready if h.problem), "No notebook (a file that ends in .ipynb) was handed in."
-            )
-            return HandIn(self.name, None, problem=problem, lms=self.lms)
-        path, note = choose(notebooks, sheet)
-        if path is None:
-            return HandIn(self.name, None, problem=note, lms=self.lms)
-        beside = [f for f in files if f.parent == path.parent and f.suffix.lower() not in (".ipynb", ".zip")] if self.folders else []
-        return HandIn(self.name, path, note, beside=beside[:BESIDE_FILES], lms=self.lms)
+        path, note = choose(notebooks, sheet) if notebooks else (None, problem or NO_NOTEBOOK)
+        found = HandIn(self.name, path, note, lms=self.lms) if path else HandIn(self.name, None, problem=note, lms=self.lms)
+        if path and self.folders:
+            found.beside = [f for f in files if f.parent == path.parent and f.suffix.lower() not in (".ipynb", ".zip")][:BESIDE_FILES]
+        for file in _files(inner):
+            if file != path and file not in found.beside:
+                file.unlink(missing_ok=True)
+        return found
+
+
+NO_NOTEBOOK = "No notebook (a file that ends in .ipynb) was handed in."
 
 
 def _files(folder: Path, depth: int = DEPTH) -> list[Path]:
@@ -193,6 +213,8 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
     of notebooks with another name that hold cells of this sheet.
     """
     if len(notebooks) == 1:
+        if _is_foreign(notebooks[0], sheet):
+            return None, f"{_names(notebooks)} holds no cell of {sheet.name}.ipynb: {FOREIGN}"
         return notebooks[0], ""
     right = [path for path in notebooks if _plain_name(path) == sheet.name or path.parent.name == sheet.name]
     named = [path for path in right if _plain_name(path) == sheet.name]
@@ -201,20 +223,33 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
         return None, f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb."
     newest = max(right, key=lambda path: (path.stat().st_mtime, path.name))
     others = [path for path in right if path != newest]
-    note = f"{len(right)} notebooks were handed in; {newest.name}, the newest, counts, not {_names(others)}." if others else ""
+    note = f"{len(right)} notebooks were handed in; {_names([newest])}, the newest, counts, not {_names(others)}." if others else ""
     ignored = [path for path in notebooks[:LOOKED_AT] if path not in right and _holds_work(path, sheet)]
     if ignored:
         what = "it has the sheet's own name" if named else "its cells are the sheet's"
-        note += f" {_names(ignored)} was not looked at: {newest.name} counts, because {what}."
+        note += f" {_names(ignored)} was not looked at: {_names([newest])} counts, because {what}."
     return newest, note.strip()
 
+
+def _is_foreign(path: Path, sheet: SheetLike) -> bool:
+    """Whether a notebook can be read, and holds neither cells of the sheet nor work on it."""
+    if not sheet.solution_ids | sheet.check_ids:
+        return False
+    try:
+        cells = cells_of(load(path))
+    except HandInError:
+        return False  # what is wrong with it is said where it is run
+    return not {i for cell in cells for i in ids_of(cell)} & (sheet.solution_ids | sheet.check_ids) and not _holds_work(path, sheet)
+
+
+FOREIGN = "was the notebook of another sheet handed in?"
 
 LOOKED_AT = 30
 """Of so many notebooks with other names it is found out whether they hold work on the sheet."""
 
 
 def _names(paths: list[Path], most: int = 5) -> str:
-    found = sorted(path.name for path in paths)
+    found = sorted(one_line(path.name, 100) for path in paths)
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
 
 
@@ -250,10 +285,17 @@ def _ids(path: Path) -> set[str]:
 # ---------------------------------------------------------------------------------------------------------------------- zips
 
 
-def unzip(path: Path, folder: Path) -> None:
-    """Unpacks what is a plain file with a harmless name, up to a limit, whatever the zip says about sizes. Raises HandInError."""
+def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) -> int:
+    """Unpacks plain files with harmless names, whatever the zip says about their sizes.
+
+    Args:
+        most: bytes in all; of one file no more is written than can be read of a notebook.
+        not_after: no file gets a later modification time, in seconds since 1970.
+
+    Returns the number of bytes written. Raises HandInError.
+    """
     folder.mkdir(parents=True)
-    room = ZIP_BYTES
+    room = most
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
@@ -265,17 +307,18 @@ def unzip(path: Path, folder: Path) -> None:
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(entry) as packed, target.open("wb") as file:
-                    while block := packed.read(1 << 20):
+                    while file.tell() <= FILE_BYTES and (block := packed.read(1 << 20)):
                         room -= len(block)
                         if room < 0:
-                            raise HandInError(f"The zip holds more than {ZIP_BYTES >> 20} MB when it is unpacked.")
+                            raise HandInError(f"The zips hold more than {most >> 20} MB when they are unpacked.")
                         file.write(block)
-                _set_time(target, entry)
+                _set_time(target, entry, not_after)
+        return most - room
     except HandInError:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         raise
     except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, EOFError, zlib.error) as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         raise HandInError(f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)}).") from None
 
 
@@ -298,9 +341,9 @@ def _target(entry: zipfile.ZipInfo, folder: Path) -> Path | None:
     return target if target.resolve().is_relative_to(folder.resolve()) and not target.is_dir() else None
 
 
-def _set_time(target: Path, entry: zipfile.ZipInfo) -> None:
+def _set_time(target: Path, entry: zipfile.ZipInfo, not_after: float) -> None:
     try:
-        when = datetime(*entry.date_time).timestamp()
+        when = min(datetime(*entry.date_time).timestamp(), not_after)
         os.utime(target, (when, when))
     except (ValueError, OverflowError, OSError):
         pass

@@ -17,7 +17,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import sys
 import threading
 import time
@@ -33,6 +32,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+
+from minigrad.cli.folders import remove
 
 from . import handins, redact, wire
 from .confine import LEVELS, ConfinementError
@@ -370,6 +371,10 @@ def grade(
             jobs = list(_jobs(handins.find(submitted, sheet, _empty(out / UNPACKED)), job))
             if not jobs:
                 raise handins.HandInError(f"there are no hand-ins in {submitted}: neither folders of students nor notebooks nor zips.")
+            if len(jobs) > 1 and all(j["problem"].endswith(handins.FOREIGN) for j in jobs):
+                raise handins.HandInError(
+                    f"none of the {len(jobs)} notebooks in {submitted} holds a cell of {sheet.name}.ipynb: is it the right sheet?"
+                )
             known = last_hand_ins(out / JOURNAL)
             todo = [j for j in jobs if j["student"] not in known or not is_current(known[j["student"]], sheet, j)]
             for record in _spread(todo, options, executor, report, log):
@@ -380,7 +385,7 @@ def grade(
             return report
         finally:
             close_servers()
-            shutil.rmtree(work, ignore_errors=True)
+            remove(work)
 
 
 def regrade(sheet_path: Path, out: Path) -> Report:
@@ -415,7 +420,7 @@ def appeal(sheet_path: Path, out: Path, student: str, options: Options = Options
         now = grade_one(jobs[student])
     finally:
         close_servers()
-        shutil.rmtree(work, ignore_errors=True)
+        remove(work)
     if now["sha256"] != record["sha256"]:
         raise SheetError(f"the hand-in of {student} has changed since it was graded (its SHA-256 is another one).")
     return before, Graded(now, judgements(now, sheet))
@@ -482,7 +487,7 @@ def secret_of(out: Path) -> bytes:
 
 
 def _empty(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     folder.mkdir(parents=True, mode=0o700)
     return folder
 
@@ -492,12 +497,17 @@ def _jobs(found: Iterable[handins.HandIn], common: dict[str, Any]) -> Iterator[d
         yield {
             **common,
             "student": h.student,
-            "path": str(h.path.resolve()) if h.path else None,
-            "beside": [str(path.resolve()) for path in h.beside],
+            "path": _absolute(h.path) if h.path else None,
+            "beside": [_absolute(path) for path in h.beside],
             "note": h.note,
             "problem": h.problem,
             "lms": h.lms,
         }
+
+
+def _absolute(path: Path) -> str:
+    """The path from the root; a link at its end stays a link, so that it is refused when it is opened."""
+    return str(path.parent.resolve() / path.name)
 
 
 def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:

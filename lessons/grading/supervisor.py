@@ -33,6 +33,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.cli.folders import remove, size
+
 from . import confine, warm, wire
 from .demonstrations import to_leave_out
 from .exercise import FAILURES, Case, Exercise, Returned
@@ -56,7 +58,7 @@ ANSWER_BYTES = 4 * wire.LINE_BYTES
 """What all calls of a hand-in may return together: all of it is kept in the journal."""
 JUNK_BYTES = 2 * wire.LINE_BYTES
 """What a hand-in may write to the grader's own pipe."""
-FOLDER_BYTES, FOLDER_FILES = 64 << 20, 10_000
+FOLDER_BYTES, FOLDER_FILES, FOLDER_DEPTH = 64 << 20, 10_000, 100
 PRINTED = 20_000
 FLAGS = 20
 TICK_S = 0.1
@@ -191,7 +193,7 @@ class Server:
             os.chmod(self.base, 0o700)
         for entry in os.scandir(self.base):
             if entry.is_dir(follow_symlinks=False):
-                _remove(Path(entry.path))
+                remove(entry.path)
             else:
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
@@ -210,7 +212,7 @@ class Server:
             self.process.wait()
         if self.process.stderr:
             self.process.stderr.close()
-        _remove(self.base)
+        remove(self.base)
 
 
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()
@@ -228,17 +230,6 @@ def disown_all() -> None:
     for server in list(_servers):
         server.control.close()
     _servers.clear()
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder, though its owner took away permissions from some of what is in it. Nothing outside it is changed."""
-    for path, folders, _ in os.walk(folder):  # links are not followed
-        for name in folders:
-            inner = os.path.join(path, name)
-            if not os.path.islink(inner):
-                with contextlib.suppress(OSError):
-                    os.chmod(inner, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Child:
@@ -362,11 +353,13 @@ class Child:
             raise Stopped("time", "It took too long, so it was stopped. Is there a loop that nothing ends?")
         if time.monotonic() > until and time.monotonic() > until + self._queued():
             raise Stopped("time", "It took too long without computing anything, so it was stopped. Does it wait for something?")
-        files, size = _size(self.folder)
-        if size > FOLDER_BYTES:
+        found = size(self.folder, FOLDER_FILES, FOLDER_DEPTH)
+        if found.bytes > FOLDER_BYTES:
             raise Stopped("memory", f"It wrote more than {FOLDER_BYTES >> 20} MB of files.")
-        if files > FOLDER_FILES:
+        if found.files > FOLDER_FILES:
             raise Stopped("memory", f"It made more than {FOLDER_FILES:,} files.")
+        if found.depth > FOLDER_DEPTH:
+            raise Stopped("memory", f"It made folders more than {FOLDER_DEPTH} deep.")
 
     def _ended(self) -> Stopped:
         status = self.server.command(do="end", patience=1.0)["status"]
@@ -386,19 +379,6 @@ class Child:
         for pipe in (self.requests, self.answers):
             os.close(pipe)
         self.server.command(do="end", patience=0)
-
-
-def _size(folder: Path) -> tuple[int, int]:
-    """(files and folders, bytes) in a folder; it stops counting where there are too many."""
-    count, total = 0, 0
-    for path, folders, files in os.walk(folder):
-        count += len(folders) + len(files)
-        if count > FOLDER_FILES:
-            break
-        for name in files:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(path, name)).st_size
-    return count, total
 
 
 # -------------------------------------------------------------------------------------------------------------- a hand-in

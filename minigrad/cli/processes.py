@@ -19,7 +19,6 @@ import importlib
 import importlib.util
 import os
 import runpy
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +29,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from .folders import remove
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 """What asks a program to stop; Windows has two of them."""
@@ -288,18 +289,6 @@ def temporary_folder(signals: Signals) -> Iterator[str]:
             if value is not None:
                 os.environ[name] = value
         remove(folder)
-
-
-def remove(folder: str) -> None:
-    """Removes a folder, also parts whose owner took their permissions away; "" is none."""
-    if not folder:
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    for path, names, _ in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                os.chmod(os.path.join(path, name), 0o700, follow_symlinks=os.chmod not in os.supports_follow_symlinks)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 CURRENT: Signals | None = None

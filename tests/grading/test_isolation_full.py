@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from minigrad.lessons.grading import confine, doctor, redact, run, supervisor
 
-from minigrad.cli import main
+from minigrad.cli import folders, main
 from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
 
 pytestmark = pytest.mark.whole
@@ -215,4 +215,4 @@ def test_the_file_tree_of_the_sandbox_holds_no_more_than_it_needs(wrapped):
         assert {"usr", "proc", "dev", "tmp"} <= set(top)
         assert not {"boot", "media", "mnt", "srv", "sys", "var", "run"} & set(top)
     finally:
-        supervisor._remove(library)
+        folders.remove(library)

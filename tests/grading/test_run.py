@@ -270,14 +270,14 @@ def test_isolation_that_is_asked_for_is_given_or_nothing_runs(course, monkeypatc
 def test_a_hand_in_that_the_grader_cannot_run_costs_only_itself(course, monkeypatch):
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "no notebook")
-    real = run.handins.load
+    real = run.handins.digest
 
-    def broken(path):
+    def broken(path, beside):
         if "one wrong" in str(path):
             raise ZeroDivisionError("a slip of ours")
-        return real(path)
+        return real(path, beside)
 
-    monkeypatch.setattr(run.handins, "load", broken)
+    monkeypatch.setattr(run.handins, "digest", broken)
     report = run.grade(sheet, submitted, out, OPTIONS)
     assert report.failed == {"one wrong": "ZeroDivisionError: a slip of ours"}
     assert report.status == 1
@@ -449,3 +449,34 @@ def test_as_a_plain_user(course, tmp_path):
     assert done.returncode == 1, done
     assert {row["student_id"].lstrip("'"): float(row["score"]) for row in table(out / "grades.csv")} == expected
     assert LEAST in done.stdout or "full" in done.stdout
+
+
+def test_folders_1500_deep_harm_neither_this_run_nor_the_next(course):
+    sheet, submitted, out = course
+    only(submitted, "right")
+    dig = "import os\nfor _ in range(1500):\n    os.mkdir('a' * 9)\n    os.chdir('a' * 9)"
+    hand_in(submitted, "deep", notebook({}, dig))
+    for _ in range(2):
+        report = run.grade(sheet, submitted, out, OPTIONS)
+        assert points(report)["right"] == MAX and set(points(report)) == {"deep", "right"}
+        assert not (out / "work").exists()
+        (out / "journal.jsonl").unlink()
+
+
+def test_a_link_to_the_solution_pays_nothing(course):
+    sheet, submitted, out = course
+    only(submitted, "right")
+    (submitted / "eve.ipynb").symlink_to(next(sheet.parent.glob("*.ipynb")))
+    report = run.grade(sheet, submitted, out, OPTIONS)
+    assert points(report) == {"eve": 0.0, "right": MAX}
+    record = last_hand_ins(out / "journal.jsonl")["eve"]
+    assert "no ordinary file" in record["problem"] and report.status == 1
+
+
+def test_the_submissions_of_another_sheet_are_refused(course, tmp_path):
+    sheet, _, out = course
+    other = {"cells": [{"cell_type": "code", "id": "x", "metadata": {}, "source": "y = 1"}], "nbformat": 4, "nbformat_minor": 5}
+    for student in ("ada", "bob"):
+        hand_in(tmp_path / "other", student, other)
+    with pytest.raises(run.handins.HandInError, match=r"none of the 2 notebooks .* is it the right sheet\?"):
+        run.grade(sheet, tmp_path / "other", out, OPTIONS)

@@ -226,6 +226,96 @@ def test_a_zip_that_lies_about_sizes(find, tmp_path):
     assert find(path.parent)["liar"].problem
 
 
+def packed(path: Path, names: dict[str, bytes | dict], when=(2026, 3, 1, 12, 0, 0)) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in names.items():
+            data = json.dumps(content).encode() if isinstance(content, dict) else content
+            archive.writestr(zipfile.ZipInfo(name, when), data, zipfile.ZIP_DEFLATED)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bob", "imitation", "eve"),
+    [
+        ("bob_5001_70001_small.ipynb", "bob_5001_70009_small.ipynb", "eve_5002_70002_hw.zip"),
+        (
+            "Bob B_77_assignsubmission_file_small.ipynb",
+            "Bob B_77_assignsubmission_file_small.ipynb",
+            "Eve E_78_assignsubmission_file_hw.zip",
+        ),
+    ],
+)
+@pytest.mark.parametrize("layout", ["the system's zip", "that zip in a folder", "files in a folder"])
+def test_a_student_s_zip_never_makes_a_submission_of_another_student(find, tmp_path, bob, imitation, eve, layout):
+    wrong = packed(tmp_path / "hw.zip", {imitation: notebook({"f": "def f(x, y):\n    return 0"})}, (2090, 1, 1, 0, 0, 0))
+    right = notebook({})
+    if layout == "files in a folder":
+        write(tmp_path / "s" / bob, right)
+        write(tmp_path / "s" / eve, wrong.read_bytes())
+        found = find(tmp_path / "s")
+    else:
+        container = packed(tmp_path / "s" / "all.zip", {bob: right, eve: wrong.read_bytes()})
+        found = find(container if layout == "the system's zip" else container.parent)
+    assert len(found) == 2
+    (mine,), (hers,) = ([h for name, h in found.items() if name.lower().startswith(who)] for who in ("bob", "eve"))
+    assert json.loads(mine.path.read_text()) == right and not mine.note
+    assert "return 0" in hers.path.read_text(), "and it is graded as Eve's own"
+
+
+def test_zips_of_two_courses_in_one_folder(find, tmp_path):
+    packed(tmp_path / "s" / "monday.zip", {"ada_1_70001_small.ipynb": notebook({})})
+    packed(tmp_path / "s" / "friday.zip", {"bob_2_70002_small.ipynb": notebook({})})
+    assert set(find(tmp_path / "s")) == {"ada_1", "bob_2"}
+
+
+def test_a_date_within_a_zip_does_not_make_a_notebook_newer_than_the_zip(find, tmp_path):
+    path = packed(tmp_path / "s" / "ada" / "old.zip", {"small.ipynb": notebook({}, "old = 1")}, (2090, 1, 1, 0, 0, 0))
+    os.utime(path, (1.6e9, 1.6e9))
+    write(tmp_path / "s" / "ada" / "small (1).ipynb", notebook({}, "new = 1"))
+    assert "new = 1" in find(tmp_path / "s")["ada"].path.read_text()
+
+
+def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(find, tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "ZIP_BYTES", 3 << 20)
+    for number in range(4):
+        packed(tmp_path / "s" / "eve" / f"{number}.zip", {f"{number}.bin": bytes(1 << 20)})
+    write(tmp_path / "s" / "eve" / "small.ipynb", notebook({}))
+    assert find(tmp_path / "s")["eve"].path.name == "small.ipynb"
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*.bin")) == 0
+    monkeypatch.setattr(handins, "ZIPS", 2)
+    packed(tmp_path / "t" / "eve" / "9.zip", {"small.ipynb": notebook({})})
+    for number in range(3):
+        packed(tmp_path / "t" / "eve" / f"{number}.zip", {"a.txt": b"a"})
+    assert "More than 2 zips" in find(tmp_path / "t")["eve"].problem
+
+
+def test_of_an_enormous_file_in_the_class_s_zip_no_more_is_written_than_is_read(find, tmp_path, monkeypatch):
+    monkeypatch.setattr(handins, "FILE_BYTES", 1 << 20)
+    found = find(packed(tmp_path / "all.zip", {"ada_1_2_small.ipynb": bytes(9 << 20), "bob_2_3_small.ipynb": notebook({})}))
+    assert found["ada_1"].path.stat().st_size <= 3 << 20
+    assert found["bob_2"].path
+
+
+def test_file_names_that_are_no_text_can_be_written(find, tmp_path):
+    folder = tmp_path / "s" / "ada"
+    write(folder / "small.ipynb", notebook({}))
+    for name in (b"small (\xff1).ipynb", b"\x1b[31msmall (2).ipynb", b"x\xff.zip"):
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(json.dumps(notebook({})).encode())
+    found = find(tmp_path / "s")["ada"]
+    (found.note + found.problem).encode()
+    assert found.note and found.note.isprintable()
+
+
+def test_the_notebook_of_another_sheet_is_named(find, tmp_path):
+    other = {"cells": [{"cell_type": "code", "id": "x", "metadata": {}, "source": "y = 1"}], "nbformat": 4, "nbformat_minor": 5}
+    write(tmp_path / "s" / "ada.ipynb", other)
+    write(tmp_path / "s" / "bob.ipynb", {**other, "cells": [{**other["cells"][0], "source": F}]})
+    found = find(tmp_path / "s")
+    assert found["ada"].path is None and "ada.ipynb holds no cell of small.ipynb" in found["ada"].problem
+    assert found["bob"].path, "work on the sheet in a notebook of one's own"
+
+
 # ------------------------------------------------------------------------------------------------------------------- reading
 
 UNREADABLE = {

@@ -18,6 +18,7 @@ from minigrad.lessons.grading import confine, redact, supervisor
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
 
+from minigrad.cli import folders
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
 
@@ -370,9 +371,9 @@ def test_removing_a_folder_changes_nothing_around_it(tmp_path):
     closed.chmod(0)
     closed.parent.chmod(0o500)
     around.chmod(0o755)
-    supervisor._remove(around / "folder")
+    folders.remove(around / "folder")
     assert list(around.iterdir()) == []
-    supervisor._remove(around / "folder")  # it is not there any more
+    folders.remove(around / "folder")  # it is not there any more
     assert stat.S_IMODE(around.stat().st_mode) == 0o755
     assert tmp_path.is_dir()
 
@@ -438,7 +439,7 @@ def redacted():
     process = supervisor.Server(folder, False)
     yield process
     process.close()
-    supervisor._remove(folder)
+    folders.remove(folder)
 
 
 @exercise("h", points={"all": 1}, limit_s=2.0)
