@@ -17,6 +17,7 @@ class Facets:
     """The attributes of an operation that its declaration may set by keyword, and their defaults."""
 
     name: str
+    view: bool
 
     pointwise: bool = False
     """Each element of the result depends on one element of each operand, after broadcasting. True for the kind `elementwise`; comparisons
@@ -46,6 +47,15 @@ class Facets:
     """How a program computes it without allocating: "scalar" (as its scalar expression says), a template for a view of {0}
     ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None: by the forward function."""
 
+    cost: Callable[..., tuple[int, int, int]] | tuple[int, int, int] | None = None
+    """How many multiplications, additions and other operations it takes: for each element of the
+    (first) result, or a formula of the shapes as in ops/costs.py. Views cost nothing, and a
+    pointwise operation what its scalar expression counts, or else one other operation for each
+    element. None: unknown, taken for one operation an element."""
+
+    estimated: bool = False
+    """The cost is an estimate by the leading term: of factorisations and other iterations."""
+
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 
@@ -56,6 +66,8 @@ class Facets:
                 raise TypeError(f"{self.name}: a declaration has no keyword {facet!r}; it has {', '.join(sorted(FACETS))}.")
             setattr(self, facet, given)
         self.pointwise = self.pointwise or kind == "elementwise"
+        if self.view and self.cost is None:
+            self.cost = 0, 0, 0
         if self.pointwise:
             self.batch = self.batch or "pointwise"
             self.shape = self.shape or "broadcast"
@@ -65,4 +77,4 @@ class Facets:
                 self.kernel = "scalar"
 
 
-FACETS = frozenset(Facets.__annotations__) - {"name"}
+FACETS = frozenset(Facets.__annotations__) - {"name", "view"}

@@ -4,7 +4,7 @@ from which code in other languages is written.
 A declaration says, for example, `scalar="1 / (exp(-x) + 1)"`. The names are the operation's inputs
 and parameters. The words are Python's operators and `FUNCTIONS`; the numbers are real and of one
 dtype, or booleans. From this one form programs write NumPy calls that allocate nothing
-(program/kernels.py) and CUDA kernels in C (program/fused.py). A further target is a table of the
+(program/kernels.py) and CUDA kernels in C (program/fused.py), and costs are counted. A further target is a table of the
 words that it spells in another way, and `written`.
 
 A parsed expression is a term: the name of an operand, a number, or a tuple (word, term, …); the
@@ -59,6 +59,8 @@ def _term(node: ast.expr, text: str) -> Term:
             return _BINARY[type(op)], _term(left, text), _term(right, text)
         case ast.BoolOp(op=op, values=[left, right]):
             return _BINARY[type(op)], _term(left, text), _term(right, text)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _BINARY:
             return _BINARY[type(op)], _term(operand, text)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:

@@ -19,6 +19,7 @@ from ..engine import record
 from ..engine.modes import state
 from ..errors import BatchingError
 from ..nodes import Leaf, Node, reached_from
+from ..ops.costs import MOVES, additions
 from ..ops.linalg import matmul, swapped
 from ..ops.network import affine
 from ..ops.reduce import sum_forward
@@ -88,9 +89,16 @@ leave: Primitive = primitive(
     view=True,
     batch="itself",
 )
-share = primitive("batch_share", _share, [lambda g, *, place: summed(g, place)], [lambda t, *, place: shared(t, (place,))], batch="itself")
+share = primitive(
+    "batch_share", _share, [lambda g, *, place: summed(g, place)], [lambda t, *, place: shared(t, (place,))], batch="itself", cost=MOVES
+)
 total = primitive(
-    "batch_total", _total, [lambda g, *, place: share(g, place=place)], [lambda t, *, place: summed(t, place)], batch="itself"
+    "batch_total",
+    _total,
+    [lambda g, *, place: share(g, place=place)],
+    [lambda t, *, place: summed(t, place)],
+    batch="itself",
+    cost=additions,
 )
 BOUNDARY = frozenset((enter, leave, share, total))
 

@@ -31,7 +31,7 @@ from ..nodes import Leaf
 from ..tensor import Tensor, make_leaf, wrap
 from ..trace.text import number, text_of
 from ..watch import words
-from ..watch.cost_table import Cost, cost_of
+from ..watch.cost import Cost, cost_of
 from ..watch.recorder import Recorder, Trace
 from ..watch.trace import _argument_names, _input
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..backend import DType, Shape, as_payload, device_of, device_with_index, is_complex, random_generator
 from ..primitive import constant
+from .costs import EACH
 
 _generators: dict[str, Any] = {}
 _seed: int | None = None
@@ -49,11 +50,11 @@ def _integers(xp: Any, *, low: int, high: int, shape: Shape, dtype: DType, devic
     return as_payload(generator(device).integers(low, high, shape), dtype)
 
 
-uniform = constant("random_uniform", _uniform, random=True)
+uniform = constant("random_uniform", _uniform, random=True, cost=EACH)
 """Uniform in [0, 1), of a shape."""
-normal = constant("random_normal", _normal, random=True)
+normal = constant("random_normal", _normal, random=True, cost=EACH)
 """Normal with mean 0 and variance 1 (of a complex dtype: 1 in total)."""
-integers = constant("random_integers", _integers, random=True)
+integers = constant("random_integers", _integers, random=True, cost=EACH)
 """Uniform among the integers low, …, high - 1."""
 
 
@@ -62,5 +63,5 @@ def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
     return xp.asarray((generator(device_of(x)).random(tuple(x.shape)) >= p) * scale).astype(x.dtype)
 
 
-dropout_mask = constant("dropout_mask", _dropout_mask, shape="broadcast", random=True)
+dropout_mask = constant("dropout_mask", _dropout_mask, shape="broadcast", random=True, cost=(1, 0, 2))
 """In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn anew each time that it runs."""

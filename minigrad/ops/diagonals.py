@@ -10,6 +10,7 @@ from typing import Any
 from ..backend import diagonal_view
 from ..primitive import linear
 from .batch import axes_from_the_right, shift_diagonal
+from .costs import MOVES
 
 
 def _undiagonal(xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]) -> Any:
@@ -33,6 +34,7 @@ undiagonal = linear(
     symbol="place",
     batch=shift_diagonal,
     shape="given",
+    cost=MOVES,
 )
 """Zeros of `shape` with g on the diagonal."""
 tril = linear(
@@ -41,6 +43,7 @@ tril = linear(
     lambda g, *, offset: tril(g, offset=offset),
     batch=axes_from_the_right,
     shape="first",
+    cost=MOVES,
 )
 """The elements on and below diagonal number `offset` of the last two axes, zeros above."""
 triu = linear(
@@ -49,6 +52,7 @@ triu = linear(
     lambda g, *, offset: triu(g, offset=offset),
     batch=axes_from_the_right,
     shape="first",
+    cost=MOVES,
 )
 """The elements on and above diagonal number `offset` of the last two axes, zeros below."""
 

@@ -24,6 +24,7 @@ from ..backend import FAST_DTYPES, NumpyArray, copy_with_strides_of, divide_inte
 from ..errors import DTypeError
 from ..primitive import constant, elementwise, linear, predicate, primitive
 from .batch import axes_from_the_right, overwrite_all
+from .costs import EACH, MOVES
 from .error_function import error_function
 from .kernels import Line, row_major
 from .shape import sum_to
@@ -73,6 +74,7 @@ floor_divide = elementwise(
     lambda g: zeros_like(g),
     symbol="//",
     real_only=True,
+    cost=(1, 0, 1),
 )
 remainder = elementwise(
     "remainder",
@@ -81,8 +83,11 @@ remainder = elementwise(
     lambda g, a, b: -g * floor_divide(a, b),
     symbol="mod",
     real_only=True,
+    cost=(2, 1, 1),
 )
-fmod = elementwise("fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True)
+fmod = elementwise(
+    "fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True, cost=(2, 1, 1)
+)
 trunc_divide = elementwise(
     "trunc_divide",
     lambda xp, a, b: _whole_quotient(xp, a, b),
@@ -216,6 +221,7 @@ logaddexp = elementwise(
     lambda g, a, b: g * sigmoid(b - a),
     promote="float",
     real_only=True,
+    cost=(0, 2, 3),
 )
 
 # ------------------------------------------------------------------------------------------- circular and hyperbolic functions
@@ -463,7 +469,9 @@ def _between(x: Any, low: Any, high: Any) -> Any:
     return (x >= low) & (x <= high)
 
 
-sign = elementwise("sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real_only=True, scalar="where(x > 0, 1, where(x < 0, -1, 0))")
+sign = elementwise(
+    "sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real_only=True, scalar="where(x > 0, 1, where(x < 0, -1, 0))", cost=EACH
+)
 floor = elementwise("floor", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x), lambda g: zeros_like(g), real_only=True)
 ceil = elementwise("ceil", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x), lambda g: zeros_like(g), real_only=True)
 trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x), lambda g: zeros_like(g), real_only=True)
@@ -510,6 +518,7 @@ sgn = primitive(
     conjugates=True,
     pointwise=True,
     scalar="where(x > 0, 1, where(x < 0, -1, 0))",
+    cost=EACH,
 )
 """x / |x|, and 0 at 0 (the sign of real numbers). Its Jacobian, as a real 2x2 matrix, is symmetric:
 one rule for both modes.
@@ -530,6 +539,7 @@ conj = primitive(
     conjugates=True,
     view=True,
     pointwise=True,
+    cost=EACH,
 )
 real = primitive("real", lambda xp, x: x.real, [lambda g: g], [lambda t: real(t)], conjugates=True, view=True, pointwise=True, dtype="real")
 imag = primitive(
@@ -584,6 +594,7 @@ make_complex = primitive(
     promote="float",
     pointwise=True,
     dtype="complex",
+    cost=MOVES,
 )
 """The complex tensor a + ib from its real and imaginary parts."""
 

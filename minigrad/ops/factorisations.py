@@ -19,6 +19,7 @@ from typing import Any
 from ..backend import call_linalg, ignore_float_errors
 from ..primitive import constant, primitive
 from .batch import axes_from_the_right
+from .costs import MOVES, cubic, solve_cost
 from .diagonals import diagonal_matrix, main_diagonal, tril, triu
 from .elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
 from .index import window
@@ -61,6 +62,8 @@ inv = primitive(
     [lambda t, y: -(y @ t @ y)],
     shape="valid first",
     batch=axes_from_the_right,
+    cost=cubic(1),
+    estimated=True,
 )
 """The inverse of square matrices."""
 solve = primitive(
@@ -70,6 +73,8 @@ solve = primitive(
     [lambda t, a, y: -solve(a, t @ y), lambda t, a: solve(a, t)],
     promote="same",
     batch=axes_from_the_right,
+    cost=solve_cost,
+    estimated=True,
 )
 """The Y with A Y = B; both are matrices with the same batch axes."""
 
@@ -100,6 +105,8 @@ pinv = primitive(
     [_pinv_push],
     conjugates=True,
     batch=axes_from_the_right,
+    cost=cubic(8),
+    estimated=True,
 )
 """The Moore-Penrose inverse; singular values up to `rtol` times the largest, or up to `atol`, count as 0. Differentiable where the rank
 does not change."""
@@ -112,6 +119,8 @@ det = primitive(
     [lambda g, x: _number(g) * cofactors(x)],
     [lambda t, x: _total(t * cofactors(x))],
     batch=axes_from_the_right,
+    cost=cubic(1 / 3),
+    estimated=True,
 )
 """The determinant. Its derivative is the matrix of cofactors, which singular matrices have too."""
 
@@ -133,6 +142,8 @@ cofactors = primitive(
     [lambda g, x, y: (_number(_total(g * y)) * swapped(inv(x))) - y @ swapped(g) @ swapped(inv(x))],
     [lambda t, x, y: _number(_total(t * swapped(inv(x)))) * y - swapped(inv(x)) @ swapped(t) @ y],
     batch=axes_from_the_right,
+    cost=cubic(1),
+    estimated=True,
 )
 """The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is
 an error.
@@ -145,6 +156,8 @@ logabsdet = primitive(
     conjugates=True,
     dtype="real",
     batch=axes_from_the_right,
+    cost=cubic(1 / 3),
+    estimated=True,
 )
 """ln |det A|, without overflow; -∞ for singular matrices."""
 
@@ -161,6 +174,8 @@ detsign = primitive(
     [lambda t, x, y: y * _imaginary(imag(_total(swapped(inv(x)) * t))) if x.dtype.kind == "c" else _total(zeros_like(t))],
     conjugates=True,
     batch=axes_from_the_right,
+    cost=cubic(1 / 3),
+    estimated=True,
 )
 """det A / |det A|: a sign, constant but for jumps, or for complex matrices a phase."""
 
@@ -184,6 +199,8 @@ cholesky = primitive(
     conjugates=True,
     shape="valid first",
     batch=axes_from_the_right,
+    cost=cubic(1 / 6),
+    estimated=True,
 )
 """The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian,
 as A must be.
@@ -224,6 +241,8 @@ qr = primitive(
     conjugates=True,
     outputs=2,
     batch=axes_from_the_right,
+    cost=cubic(1),
+    estimated=True,
 )
 """Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
 
@@ -262,6 +281,8 @@ eigh = primitive(
     conjugates=True,
     outputs=2,
     batch=axes_from_the_right,
+    cost=cubic(4),
+    estimated=True,
 )
 """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is
 read.
@@ -311,6 +332,8 @@ svd = primitive(
     conjugates=True,
     outputs=3,
     batch=axes_from_the_right,
+    cost=cubic(8),
+    estimated=True,
 )
 """U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A; singular values real and descending."""
 
@@ -341,7 +364,9 @@ def _real_part(x: Any) -> Any:
     return (x + conj(x)) * 0.5
 
 
-eig = primitive("eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2, batch=axes_from_the_right)
+eig = primitive(
+    "eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2, batch=axes_from_the_right, cost=cubic(10), estimated=True
+)
 """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real. The largest element of each vector
 is real in LAPACK's choice of its phase, which the derivative leaves alone.
 """
@@ -378,7 +403,7 @@ def _pivots(xp: Any, x: Any) -> Any:
     return pivots
 
 
-lu_pivots = constant("lu_pivots", _pivots, batch=axes_from_the_right)
+lu_pivots = constant("lu_pivots", _pivots, batch=axes_from_the_right, cost=cubic(1 / 3), estimated=True)
 """Which row (counted from 1) Gaussian elimination with partial pivoting exchanges with each row in turn: that of the largest element."""
 
 
@@ -392,7 +417,7 @@ def _row_order(xp: Any, pivots: Any, *, size: int) -> Any:
     return order
 
 
-row_order = constant("row_order", _row_order)
+row_order = constant("row_order", _row_order, cost=MOVES)
 """The order of `size` rows after the exchanges that the pivots tell of, as indices."""
 
 
@@ -426,11 +451,19 @@ def _lu_pull(g: Any, y: Any) -> Any:
     return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
 
 
-lu = primitive("lu", lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None), [_lu_pull], [_lu_push], batch=axes_from_the_right)
+lu = primitive(
+    "lu",
+    lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None),
+    [_lu_pull],
+    [_lu_push],
+    batch=axes_from_the_right,
+    cost=cubic(1 / 3),
+    estimated=True,
+)
 """Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it, where its ones are not kept. For A with
 at least as many rows as columns; differentiable where U is invertible.
 """
 
 
-reflections = constant("reflections", lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part])
+reflections = constant("reflections", lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part], cost=cubic(1), estimated=True)
 """LAPACK's form of Q R. Part 0, transposed: R, and beside it the vectors of the reflections; part 1: their factors τ."""

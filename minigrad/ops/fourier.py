@@ -7,6 +7,7 @@ from typing import Any
 
 from ..primitive import linear
 from .batch import shift_axes
+from .costs import fourier_cost
 
 
 def _fft(xp: Any, x: Any, *, axes: tuple[int, ...], inverse: bool, scale: float) -> Any:
@@ -18,5 +19,12 @@ def _fft(xp: Any, x: Any, *, axes: tuple[int, ...], inverse: bool, scale: float)
     return (y if scale == 1 else y * scale).astype(x.dtype)
 
 
-fft = linear("fft", _fft, lambda g, *, axes, inverse, scale: fft(g, axes=axes, inverse=inverse, scale=scale), batch=shift_axes)
+fft = linear(
+    "fft",
+    _fft,
+    lambda g, *, axes, inverse, scale: fft(g, axes=axes, inverse=inverse, scale=scale),
+    batch=shift_axes,
+    cost=fourier_cost,
+    estimated=True,
+)
 """scale · Σ x[j] exp(∓2πi jk / n) along each of the axes, for complex x; the sign is + for the inverse."""

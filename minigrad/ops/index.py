@@ -10,6 +10,7 @@ from typing import Any
 from ..backend import copy_in_order, ignore_float_errors, materialise, scatter_add, scatter_extreme_at
 from ..primitive import Primitive, linear, primitive
 from .batch import batch_lengths
+from .costs import MOVES, each_input, put_cost
 from .elementwise import ones_like, where, zeros_like
 from .sums import accumulator
 
@@ -106,7 +107,9 @@ window = linear(
     batch=_slice_behind,
 )
 """x[index] for a basic index: a view."""
-unwindow = linear("unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place", batch=_slice_behind, shape="given")
+unwindow = linear(
+    "unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place", batch=_slice_behind, shape="given", cost=MOVES
+)
 """Zeros of `shape`, with g at the basic index."""
 gather = linear(
     "getitem",
@@ -115,6 +118,7 @@ gather = linear(
     symbol="getitem",
     batch=_index_behind,
     shape="masks",
+    cost=MOVES,
 )
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
 ungather = linear(
@@ -125,6 +129,7 @@ ungather = linear(
     accumulates=True,
     batch=_index_behind,
     shape="given",
+    cost=each_input(add=1),
 )
 """Zeros of `shape`, with the elements of g added at the index: repeated indices accumulate."""
 
@@ -169,6 +174,7 @@ index_put = primitive(
     batch=_index_behind,
     shape="valid first",
     dtype="first",
+    cost=put_cost,
 )
 """x with the elements at an index replaced by `values` (or increased by them)."""
 
@@ -216,6 +222,7 @@ scatter_extreme = primitive(
     ],
     promote="same",
     real_only=True,
+    cost=each_input(other=1, operand=1),
 )
 """x, in which each element is replaced by the largest (or smallest) of itself and of the values with its index; equal ones share the
 derivative evenly. The values have the index's shape."""
@@ -254,6 +261,7 @@ scatter_view = primitive(
     symbol="replace",
     shape="valid first",
     dtype="first",
+    cost=MOVES,
 )
 """x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base.
 

@@ -12,6 +12,7 @@ from typing import Any
 from ..backend import DType, NumpyArray, Shape, ignore_float_errors, numpy
 from ..primitive import bilinear
 from .batch import multiply_matrices
+from .costs import matmul_cost
 from .kernels import Line
 from .shape import broadcast_to, permute, reshape, sum_to
 
@@ -114,6 +115,15 @@ def _dot_kernel(k: Line, a: Shape, b: Shape, dtype: DType, text: str, strides: t
 
 
 matmul = bilinear(
-    "matmul", _matmul, _left, _right, symbol="@", accumulates=True, batch=multiply_matrices, shape=_product_shape, kernel=matmul_kernel
+    "matmul",
+    _matmul,
+    _left,
+    _right,
+    symbol="@",
+    accumulates=True,
+    batch=multiply_matrices,
+    shape=_product_shape,
+    kernel=matmul_kernel,
+    cost=matmul_cost,
 )
 """A @ B of any ranks, batch axes broadcast."""

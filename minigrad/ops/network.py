@@ -13,6 +13,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
 from ..primitive import elementwise, in_float32, primitive
 from .batch import join_layer, shift_axes
+from .costs import EACH, each_input, layer_cost, log_softmax_cost, softmax_cost, standardize_cost, standardize_push_cost
 from .elementwise import exp, log, log1p, maximum, rsqrt
 from .linalg import affine_kernel, matmul, swapped
 from .reduce import kept_shape, mean, sum_, sum_forward
@@ -83,6 +84,7 @@ softmax = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=softmax_cost,
 )
 """e^x / Σ e^x along an axis."""
 log_softmax = primitive(
@@ -95,6 +97,7 @@ log_softmax = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=log_softmax_cost,
 )
 """x − ln Σ e^x along an axis."""
 
@@ -214,6 +217,7 @@ standardize = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=standardize_cost,
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
 standardize_push = primitive(
@@ -226,6 +230,7 @@ standardize_push = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=standardize_push_cost,
 )
 """J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J = (1 − 1/n − y yᵀ/n) / σ is symmetric: the
 pull is the push.
@@ -312,6 +317,7 @@ affine = primitive(
     batch=join_layer,
     shape=_layer_shape,
     kernel=affine_kernel,
+    cost=layer_cost,
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
 
@@ -350,6 +356,7 @@ nll = primitive(
     ],
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
     batch=shift_axes,
+    cost=EACH,
 )
 """−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0 where t is `ignored`."""
 nll_place = primitive(
@@ -359,6 +366,7 @@ nll_place = primitive(
     [lambda c, t, *, axis, classes, ignored: nll_place(c, t, axis=axis, classes=classes, ignored=ignored), None],
     symbol="place",
     batch=shift_axes,
+    cost=each_input(other=1),
 )
 """−g at each target's class, 0 at the other ones and where t is `ignored`. The transpose of `nll` in x."""
 

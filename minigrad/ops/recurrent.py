@@ -26,6 +26,7 @@ from typing import Any
 
 from ..primitive import primitive
 from .batch import axes_from_the_right
+from .costs import gated
 from .elementwise import ones_like, relu, sigmoid, tanh, where, zeros_like
 from .linalg import matmul, swapped
 from .network import rows_of
@@ -183,6 +184,7 @@ rnn = primitive(
     outputs=2,
     real_only=True,
     batch=axes_from_the_right,
+    cost=gated(1, 0, 1, 1),
 )
 """a (L, N, H), h0 (N, H), U (H, H) to h of all steps (L, N, H) and of the last one (N, H); φ is relu if `rectified`, else tanh."""
 
@@ -249,6 +251,7 @@ lstm = primitive(
     outputs=2,
     real_only=True,
     batch=axes_from_the_right,
+    cost=gated(4, 6, 8, 5),
 )
 """a (L, N, 4H), h0 and c0 (N, H), U (4H, H) to h and c of all steps, both (L, N, H)."""
 
@@ -311,5 +314,6 @@ gru = primitive(
     outputs=2,
     real_only=True,
     batch=axes_from_the_right,
+    cost=gated(3, 4, 10, 3),
 )
 """a (L, N, 3H), h0 (N, H), U (3H, H), b (3H,) to h of all steps (L, N, H) and of the last one (N, H)."""

@@ -8,6 +8,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, NUMPY_PAYLOADS, broadcast_view, float32, ignore_float_errors, is_narrow, numpy
 from ..primitive import constant, linear, primitive
 from .batch import shift_axes, shift_axis_or_all
+from .costs import additions, comparisons, mean_cost
 from .kernels import mean_kernel, sum_kernel
 from .shape import broadcast_to, reshape
 from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
@@ -57,7 +58,13 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
 
 
 sum_ = linear(
-    "sum", sum_forward, lambda g, x_shape, *, axes: spread(g, x_shape, axes), batch=shift_axes, shape=reduced_shape, kernel=sum_kernel
+    "sum",
+    sum_forward,
+    lambda g, x_shape, *, axes: spread(g, x_shape, axes),
+    batch=shift_axes,
+    shape=reduced_shape,
+    kernel=sum_kernel,
+    cost=additions,
 )
 
 
@@ -73,7 +80,7 @@ def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
     return spread(g / max(1, math.prod(x_shape[i] for i in axes)), x_shape, axes)
 
 
-mean = linear("mean", mean_forward, _mean_transpose, batch=shift_axes, shape=reduced_shape, kernel=mean_kernel)
+mean = linear("mean", mean_forward, _mean_transpose, batch=shift_axes, shape=reduced_shape, kernel=mean_kernel, cost=mean_cost)
 
 amax = primitive(
     "amax",
@@ -84,6 +91,7 @@ amax = primitive(
     real_only=True,
     batch=shift_axes,
     shape=reduced_shape,
+    cost=comparisons,
 )
 """Largest element; equal ones share the gradient evenly."""
 amin = primitive(
@@ -95,6 +103,7 @@ amin = primitive(
     real_only=True,
     batch=shift_axes,
     shape=reduced_shape,
+    cost=comparisons,
 )
 argmax = constant(
     "argmax",
@@ -102,6 +111,7 @@ argmax = constant(
     real_only=True,
     batch=shift_axis_or_all,
     dtype="int64",
+    cost=comparisons,
 )
 argmin = constant(
     "argmin",
@@ -109,12 +119,23 @@ argmin = constant(
     real_only=True,
     batch=shift_axis_or_all,
     dtype="int64",
+    cost=comparisons,
 )
 all_ = constant(
-    "all", lambda xp, x, *, axes, keepdims: x.all(axis=axes, keepdims=keepdims), batch=shift_axes, shape=reduced_shape, dtype="bool"
+    "all",
+    lambda xp, x, *, axes, keepdims: x.all(axis=axes, keepdims=keepdims),
+    batch=shift_axes,
+    shape=reduced_shape,
+    dtype="bool",
+    cost=comparisons,
 )
 any_ = constant(
-    "any", lambda xp, x, *, axes, keepdims: x.any(axis=axes, keepdims=keepdims), batch=shift_axes, shape=reduced_shape, dtype="bool"
+    "any",
+    lambda xp, x, *, axes, keepdims: x.any(axis=axes, keepdims=keepdims),
+    batch=shift_axes,
+    shape=reduced_shape,
+    dtype="bool",
+    cost=comparisons,
 )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..backend import ignore_float_errors
 from ..primitive import linear, primitive
 from .batch import shift_axes
+from .costs import logsumexp_cost, multiplications, steps
 from .elementwise import exp, ones_like, where, zeros_like
 from .reduce import kept_shape, reduced_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
@@ -61,6 +62,7 @@ cumsum = linear(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=steps(add=1),
 )
 """y[k] = x[0] + … + x[k] along an axis."""
 
@@ -90,6 +92,7 @@ recurrence = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="valid first",
+    cost=steps(mul=1, add=1),
 )
 """y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of the interpreter for each k."""
 cumprod = primitive(
@@ -100,6 +103,7 @@ cumprod = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=steps(mul=1),
 )
 """y[k] = x[0] · … · x[k] along an axis."""
 
@@ -133,6 +137,7 @@ logcumsumexp = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    cost=steps(add=2, other=3),
 )
 """y[k] = ln(e^x[0] + … + e^x[k]) along an axis, without overflow: y[k] = ln(e^y[k-1] + e^x[k])."""
 
@@ -159,6 +164,7 @@ prod = primitive(
     accumulates=True,
     batch=shift_axes,
     shape=reduced_shape,
+    cost=multiplications,
 )
 """Product over axes; 1 over no elements."""
 
@@ -185,6 +191,7 @@ logsumexp = primitive(
     accumulates=True,
     batch=shift_axes,
     shape=reduced_shape,
+    cost=logsumexp_cost,
 )
 """ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a
 derivative: NaN).

@@ -12,6 +12,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
 from ..primitive import linear, primitive
 from .batch import broadcast_behind, join_parts, permute_behind, reshape_behind, shift_axes, sum_behind
+from .costs import MOVES, additions
 from .kernels import cat_kernel, sum_to_kernel
 from .sums import column_sums, is_column, is_few, is_short, slice_sums, total, total_of_few
 
@@ -86,9 +87,15 @@ sum_to = linear(
     batch=sum_behind,
     shape="given",
     kernel=sum_to_kernel,
+    cost=additions,
 )
 flip = linear(
-    "flip", lambda xp, x, *, axes: xp.flip(x, axes).copy(), lambda g, *, axes: flip(g, axes=axes), batch=shift_axes, shape="first"
+    "flip",
+    lambda xp, x, *, axes: xp.flip(x, axes).copy(),
+    lambda g, *, axes: flip(g, axes=axes),
+    batch=shift_axes,
+    shape="first",
+    cost=MOVES,
 )
 roll = linear(
     "roll",
@@ -96,6 +103,7 @@ roll = linear(
     lambda g, *, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
     batch=shift_axes,
     shape="first",
+    cost=MOVES,
 )
 
 # --------------------------------------------------------------------------------------------------------------- joining
@@ -124,8 +132,15 @@ def _trim_axis(g: Any, *, axis: int, before: int, after: int) -> Any:
     return g[(slice(None),) * axis + (slice(before, g.shape[axis] - after),)]
 
 
-pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad", batch=shift_axes)
+pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad", batch=shift_axes, cost=MOVES)
 cat = primitive(
-    "cat", lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis), [_cut], [_place], promote="same", batch=join_parts, kernel=cat_kernel
+    "cat",
+    lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis),
+    [_cut],
+    [_place],
+    promote="same",
+    batch=join_parts,
+    kernel=cat_kernel,
+    cost=MOVES,
 )
 """Inputs joined along an axis; `sizes` are their lengths there."""

@@ -7,6 +7,7 @@ from typing import Any
 from ..backend import sliding_windows
 from ..primitive import linear
 from .batch import shift_axes
+from .costs import additions
 
 
 def _unfold_backward(xp: Any, g: Any, *, axis: int, size: int, step: int, shape: tuple[int, ...]) -> Any:
@@ -32,5 +33,6 @@ unfold_backward = linear(
     symbol="fold",
     batch=shift_axes,
     shape="given",
+    cost=additions,
 )
 """An array of `shape`: each element is the sum of its values in all windows in which it lies."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..primitive import constant
 from .batch import shift_axes
+from .costs import MOVES, each_input, sorting, steps
 
 
 def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
@@ -19,7 +20,7 @@ def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(turned, axis)
 
 
-argsort = constant("argsort", _argsort, real_only=True, batch=shift_axes, shape="first", dtype="int64")
+argsort = constant("argsort", _argsort, real_only=True, batch=shift_axes, shape="first", dtype="int64", cost=sorting, estimated=True)
 """The indices (int64) that sort x along an axis; equals keep their order; NaN counts as larger than all numbers."""
 
 
@@ -38,7 +39,7 @@ def _leader(xp: Any, x: Any, *, axis: int, largest: bool) -> Any:
     return places
 
 
-leader = constant("leader", _leader, real_only=True, batch=shift_axes)
+leader = constant("leader", _leader, real_only=True, batch=shift_axes, cost=steps(other=1))
 """Along an axis, where the largest (or smallest) of the elements so far is: the last of equals, and the last NaN once there was one."""
 
 
@@ -50,9 +51,11 @@ def _searchsorted(xp: Any, sorted_sequence: Any, values: Any, *, side: str) -> A
     return xp.stack(found).reshape(values.shape) if found else xp.zeros(values.shape, "int64")
 
 
-searchsorted = constant("searchsorted", _searchsorted, real_only=True, dtype="int64")
+searchsorted = constant("searchsorted", _searchsorted, real_only=True, dtype="int64", cost=sorting, estimated=True)
 """Where each value would have to be inserted to keep the order: how many elements are smaller ("left"), or not larger ("right")."""
-argwhere = constant("argwhere", lambda xp, x: xp.argwhere(x), shape="data", dtype="int64")
+argwhere = constant("argwhere", lambda xp, x: xp.argwhere(x), shape="data", dtype="int64", cost=MOVES)
 """The indices of all elements that are not zero, one row each."""
-bincount = constant("bincount", lambda xp, x, *, minlength: xp.bincount(x, minlength=minlength), shape="data", dtype="int64")
+bincount = constant(
+    "bincount", lambda xp, x, *, minlength: xp.bincount(x, minlength=minlength), shape="data", dtype="int64", cost=each_input(add=1)
+)
 """How often each of the numbers 0, 1, 2, … occurs."""

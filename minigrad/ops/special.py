@@ -41,6 +41,7 @@ hypot = elementwise(
     lambda g, b, y: g * (b / y),
     promote="float",
     real_only=True,
+    cost=(2, 1, 1),
 )
 """The square root of a² + b² without overflow; no derivative (NaN) at the origin, where it has a tip."""
 erfc = elementwise(

@@ -27,6 +27,7 @@ from typing import Any
 from ..backend import FAST_DTYPES, ignore_float_errors, numpy
 from ..primitive import bilinear, linear, primitive
 from .batch import join_images, shift_axes
+from .costs import convolution_cost, convolution_weight_cost, each_input, in_windows, scattered_products
 from .reduce import sum_forward
 from .sums import accumulator
 
@@ -241,6 +242,7 @@ convolve = bilinear(
     symbol="∗",
     accumulates=True,
     batch=join_images,
+    cost=convolution_cost,
 )
 """x (N, C, *S) with w (O, C/groups, *K): (N, O, *windows). `padding` has a pair (before, after) for each spatial axis."""
 convolve_input = bilinear(
@@ -253,6 +255,7 @@ convolve_input = bilinear(
     symbol="∗ᵀ",
     accumulates=True,
     batch=join_images,
+    cost=scattered_products,
 )
 """g (N, O, *windows) with w: an image of `size`. The transpose of `convolve` in x, known as transposed convolution."""
 convolve_weight = bilinear(
@@ -263,6 +266,7 @@ convolve_weight = bilinear(
     ),
     lambda c, x, *, stride, padding, dilation, groups: convolve(x, c, stride=stride, padding=padding, dilation=dilation, groups=groups),
     accumulates=True,
+    cost=convolution_weight_cost,
 )
 """x with g: a kernel of `size`. The transpose of `convolve` in w."""
 
@@ -469,6 +473,7 @@ window_max = primitive(
     symbol="maxpool",
     real_only=True,
     batch=shift_axes,
+    cost=in_windows(other=1),
 )
 """Largest element of each window along an axis. Padding never wins."""
 window_max_pull = primitive(
@@ -490,6 +495,7 @@ window_max_pull = primitive(
     ],
     accumulates=True,
     batch=shift_axes,
+    cost=each_input(add=1, other=1, operand=2, per="size"),
 )
 """Each window's g added where the window found its maximum m in x: linear in g, and which element won does not change with x."""
 window_max_push = primitive(
@@ -510,6 +516,7 @@ window_max_push = primitive(
         None,
     ],
     batch=shift_axes,
+    cost=each_input(add=1, other=1, operand=2, per="size"),
 )
 """What t has where each window of x found its maximum m. The transpose of `window_max_pull`."""
 
@@ -553,6 +560,7 @@ window_sum = linear(
     ),
     accumulates=True,
     batch=shift_axes,
+    cost=in_windows(add=1),
 )
 """Sum of each window along an axis."""
 window_spread = linear(
@@ -563,5 +571,6 @@ window_spread = linear(
     ),
     accumulates=True,
     batch=shift_axes,
+    cost=each_input(add=1, per="size"),
 )
 """Each window's g added to all elements of the window, on an axis of `length` elements. The transpose of `window_sum`."""

@@ -5,7 +5,12 @@
     print(counts)                              a line for each operation
 
 With it a lesson can see for itself why a Jacobian with few rows is built by rows (a pull each) and one with few columns by columns, and why
-no derivative costs more than a few times the function. The formulas stand in cost_table.py.
+no derivative costs more than a few times the function.
+
+A cost has four numbers: multiplications (divisions count as such), additions (and subtractions),
+`other` operations on single elements (comparisons, sign changes, evaluations of sin, exp, …), and
+bytes moved (all operands read once and all results written once; a view moves none). Declarations
+say what operations cost (ops/costs.py).
 
 A pass is counted in its recorded form (the rules run on tensors, as with `create_graph`), in which every operation of a rule passes the
 engine's one instrumentation point. A plain pass does the same arithmetic.
@@ -13,13 +18,14 @@ engine's one instrumentation point. A plain pass does the same arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import add
 from typing import Any
 
-from .. import backend, observe
+from .. import backend, observe, scalar
 from ..engine.modes import enable_grad, forward_level
 from ..engine.record import history
 from ..engine.reverse import differentiate
@@ -29,10 +35,35 @@ from ..nodes import Node
 from ..observe import Event, watching
 from ..primitive import Primitive
 from ..tensor import Tensor, make_leaf, wrap
-from .cost_table import Cost, cost_of
 from .trace import _input
 
 MODES = ("forward", "vjp", "jvp", "double backward")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """mul, add, other: numbers of operations on single elements; bytes: read and written; estimated: whether any of it is an estimate."""
+
+    mul: int = 0
+    add: int = 0
+    other: int = 0
+    bytes: int = 0
+    estimated: bool = False
+
+    def __add__(self, more: Cost) -> Cost:
+        return Cost(
+            self.mul + more.mul, self.add + more.add, self.other + more.other, self.bytes + more.bytes, self.estimated or more.estimated
+        )
+
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.mul * times, self.add * times, self.other * times, self.bytes * times, self.estimated)
+
+    __rmul__ = __mul__
+
+    @property
+    def operations(self) -> int:
+        """All operations on single elements."""
+        return self.mul + self.add + self.other
 
 
 @dataclass(frozen=True)
@@ -53,7 +84,7 @@ class Counts:
 
     def of(self, *phases: str) -> Cost:
         """The cost of some phases together."""
-        return reduce(add, (line.cost for line in self.lines if line.phase in phases), Cost())
+        return reduce(operator.add, (line.cost for line in self.lines if line.phase in phases), Cost())
 
     @property
     def forward(self) -> Cost:
@@ -174,3 +205,46 @@ def _pull(outputs: list[Tensor], seeds: list[Tensor], points: list[Tensor]) -> d
     return differentiate(
         [n for n, _ in pairs], [s for _, s in pairs], targets=targets, accumulate=False, create_graph=True, retain_graph=True
     )
+
+
+# ----------------------------------------------------------------------------------------------------- one operation
+
+
+def cost_of(prim: Any, operands: Sequence[Any], results: Sequence[Any], params: dict[str, Any]) -> Cost:
+    """What one call of an operation costs.
+
+    prim: its declaration (anything else, a user's Function say, is estimated as one operation for each element of its results);
+    operands, results: whatever has `shape` and `dtype`; Python numbers count as scalars that move no bytes.
+    """
+    ins = [tuple(getattr(o, "shape", ())) for o in operands]
+    outs = [tuple(r.shape) for r in results if hasattr(r, "shape")]
+    moved = (
+        0
+        if isinstance(prim, Primitive) and prim.view
+        else sum(math.prod(x.shape) * x.dtype.itemsize for x in (*operands, *results) if hasattr(x, "dtype"))
+    )
+    counts = _counts(prim, params) if isinstance(prim, Primitive) else None
+    if counts is None or not outs:
+        return Cost(other=sum(map(math.prod, outs)), bytes=moved, estimated=True)
+    each = math.prod(outs[0])
+    mul, add, other = counts(ins, outs, params) if callable(counts) else (each * n for n in counts)
+    return Cost(mul, add, other, bytes=moved, estimated=prim.estimated)
+
+
+def _counts(prim: Primitive, params: dict[str, Any]) -> Any:
+    """The cost that an operation declares, or what its scalar expression takes."""
+    if prim.cost is not None or not prim.pointwise:
+        return prim.cost
+    term = scalar.term_of(prim.scalar, params)
+    return (0, 0, 1) if term is None else _counted(term)
+
+
+def _counted(term: scalar.Term) -> tuple[int, int, int]:
+    """Multiplications (and divisions), additions (and differences), and all else. A choice with its
+    condition is one operation."""
+    if not isinstance(term, tuple):
+        return 0, 0, 0
+    word, *parts = term
+    own = (word in ("*", "/"), word in ("+", "-"), word not in ("*", "/", "+", "-"))
+    mul, add, other = (sum(column) for column in zip(own, *map(_counted, parts[word == "where" :]), strict=True))
+    return mul, add, other
