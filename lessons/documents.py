@@ -1,7 +1,7 @@
 """The 73 examples of the five documents that this project is built on: which cell of which lesson runs each, and what comes out.
 
-    python -m lessons.documents          writes lessons/documents.md anew
-    python -m lessons.documents --check  says what is missing, and ends with the status 1 if anything is
+    python -m minigrad.lessons.documents          writes lessons/documents.md anew
+    python -m minigrad.lessons.documents --check  says what is missing, and ends with the status 1 if anything is
 
 A cell of a notebook runs an example by calling `shows`, which compares what the engine gave with what the document promises and raises
 AssertionError where they differ by more than was allowed. The call is the mark: the table is made of these calls as they stand in the
@@ -310,7 +310,7 @@ the document is wrong or our example is another one, why. {count} of {total} exa
 The cells compare by themselves: a number that is off stops the notebook. Texts and programs of the lessons are our own; the credit for
 the examples is their authors'.
 
-*This page is made by* `python -m lessons.documents`.
+*This page is made by* `python -m minigrad.lessons.documents`.
 """
 
 
@@ -320,7 +320,7 @@ def main(arguments: list[str]) -> None:
     if "--check" not in arguments:
         PAGE.write_text(page, encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
-        raise SystemExit("lessons/documents.md is not what the notebooks say: run python -m lessons.documents")
+        raise SystemExit("lessons/documents.md is not what the notebooks say: run python -m minigrad.lessons.documents")
     if absent := missing():
         raise SystemExit(f"no cell runs {', '.join(absent)}")
     print(f"{len(EXAMPLES)} of {len(EXAMPLES)} examples are run in a lesson")

@@ -1,6 +1,6 @@
 """SINGA's 75 operators as a table to browse: family by family, what each does in a line, and a picture of an example that was run.
 
-    python -m lessons.operators          writes lessons/operators.md and the pictures in lessons/figures/operators/ anew
+    python -m minigrad.lessons.operators          writes lessons/operators.md and the pictures in lessons/figures/operators/ anew
 
 The line is the operator's own docstring, the arguments are its signature, and the picture shows what the engine gave: a curve with its
 derivative for operators of one number, cells with numbers for the others. SAMPLES says which example is run and what NumPy says of it.
@@ -245,18 +245,19 @@ def _plot(name: str, sample: Sample) -> str:
     if xs[0] < 0 < xs[-1]:
         drawn.line([(to_x(0), 8), (to_x(0), 102)], "axis")
     for values, style in ((slopes, "adjoint"), (ys, "value")):
-        for piece in _pieces(xs, values, low, high):
+        for piece in _pieces(xs, values, low, high, 0.45 if style == "value" else 0.9):
             drawn.line([(to_x(a), to_y(b)) for a, b in piece], style)
     return drawn.text()
 
 
-def _pieces(xs: np.ndarray, ys: np.ndarray, low: float, high: float) -> Iterator[list[tuple[float, float]]]:
+def _pieces(
+    xs: np.ndarray, ys: np.ndarray, low: float, high: float, jump: float
+) -> Iterator[list[tuple[float, float]]]:
     """A curve without its jumps, and without what lies outside."""
     piece: list[tuple[float, float]] = []
-    step = 0.6 * (high - low) * 0.5
     for a, b in zip(xs, ys, strict=True):
         inside = low - 1e-9 <= b <= high + 1e-9
-        if piece and (not inside or abs(b - piece[-1][1]) > max(step, 0.45)):
+        if piece and (not inside or abs(b - piece[-1][1]) > jump):
             yield piece
             piece = []
         if inside:
@@ -348,7 +349,7 @@ their names there (`autograd.relu`, `autograd.conv2d`, …). A curve is drawn wi
 run: the operands, an arrow, the result. Names of operators, their arguments and the first sentences come from the declarations in
 `minigrad/autograd/operators.py`.
 
-*This page and its pictures are made by* `python -m lessons.operators`.
+*This page and its pictures are made by* `python -m minigrad.lessons.operators`.
 """
 
 

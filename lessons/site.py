@@ -40,6 +40,15 @@ site was made: the pictures in it step at a click, here as in the notebook. Its 
 ```
 """
 
+DOCUMENTS = """
+```{{toctree}}
+:caption: The documents, example by example
+:maxdepth: 1
+
+{pages}
+```
+"""
+
 BESIDE = """
 ```{{toctree}}
 :caption: Beside the lessons
@@ -84,8 +93,12 @@ def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the cou
         for path in [*notebooks, *others]:
             (source / path.name).write_bytes(student_file(path))
         index = INDEX.format(title=title, lessons="\n".join(path.stem for path in notebooks))
-        if others:
-            index += BESIDE.format(pages="\n".join(path.stem for path in others))
+        for caption, documents in ((DOCUMENTS, True), (BESIDE, False)):
+            pages = [path.stem for path in others if path.stem.startswith("documents") == documents]
+            if pages:
+                index += caption.format(pages="\n".join(pages))
+        if (lessons / "figures").is_dir():
+            shutil.copytree(lessons / "figures", source / "figures")
         (source / "index.md").write_text(index, encoding="utf-8")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
         for name, text in {"course.css": STYLE, "course.js": THEME, "icon.svg": ICON}.items():

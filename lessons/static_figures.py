@@ -1,0 +1,502 @@
+"""The still pictures with which lessons open, each drawn by a function below.
+
+    python -m minigrad.lessons.static_figures     writes lessons/figures/*.svg anew
+
+What a picture shows is computed where it can be: curves, points and matrices come from the engine. Start reading at FIGURES, the
+list at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import minigrad as mg
+
+from .svg import Picture, Point
+
+FOLDER = Path(__file__).parent / "figures"
+Node = tuple[float, float, str, str]
+"""A node of a drawn graph: x, y, the text in it, the style."""
+
+
+def _graph(
+    picture: Picture,
+    nodes: Mapping[str, Node],
+    edges: Sequence[tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]],
+    radius: float = 17,
+) -> None:
+    """Nodes as circles, edges as arrows between them; an edge may name a style and a bend."""
+    for edge in edges:
+        (x0, y0, *_), (x1, y1, *_) = nodes[edge[0]], nodes[edge[1]]
+        style, bend = (edge[2] if len(edge) > 2 else "line"), (edge[3] if len(edge) > 3 else 0.0)
+        length = math.hypot(x1 - x0, y1 - y0)
+        ux, uy = (x1 - x0) / length, (y1 - y0) / length
+        side = 0.35 * bend / max(abs(bend), 1.0) * radius
+        gap = radius + 2
+        start = (x0 + gap * ux + side * uy, y0 + gap * uy - side * ux)
+        picture.arrow(start, (x1 - gap * ux + side * uy, y1 - gap * uy - side * ux), style, bend)
+    for x, y, said, style in nodes.values():
+        picture.dot(x, y, radius, style)
+        picture.say(x, y + 4, said, size=11)
+
+
+def _curve(picture: Picture, points: Sequence[Point], frame: tuple[Point, Point, Point, Point], style: str) -> None:
+    """A curve; frame: the (x, y) of the lower left and the upper right corner, in numbers and then in pixels."""
+    (x0, y0), (x1, y1), (left, bottom), (right, top) = frame
+    place = lambda x, y: (left + (x - x0) / (x1 - x0) * (right - left), bottom + (y - y0) / (y1 - y0) * (top - bottom))
+    picture.line([place(x, y) for x, y in points], style)
+
+
+def _matrix(picture: Picture, x: float, y: float, rows: int, columns: int, cell: float, style: Callable[[int, int], str]) -> None:
+    for i in range(rows):
+        for j in range(columns):
+            picture.box(x + j * cell, y + i * cell, cell, cell, style(i, j))
+
+
+# --------------------------------------------------------------------------------------------------------------------- lessons
+
+
+def secant() -> Picture:
+    """A curve, its tangent, and secants through two points that come nearer; then the error of the quotient over the step."""
+    p = Picture(640, 230, "Left: secants of a curve turn into its tangent. Right: the error of the quotient falls, then rises")
+    f = lambda x: 0.25 + 0.12 * x * x
+    frame = ((0.0, 0.0), (4.0, 2.4), (30.0, 200.0), (290.0, 20.0))
+    p.line([(30, 20), (30, 200), (290, 200)], "axis")
+    _curve(p, [(x, f(x)) for x in np.linspace(0, 4, 60)], frame, "value")
+    at = lambda x, y: (30 + 65 * x, 200 - 75 * y)
+    for h, said in ((2.4, "h = 2.4"), (1.2, "h = 1.2")):
+        slope = (f(1.2 + h) - f(1.2)) / h
+        _curve(p, [(0.5, f(1.2) - 0.7 * slope), (4.0, f(1.2) + 2.8 * slope)], frame, "adjoint")
+        p.dot(*at(1.2 + h, f(1.2 + h)), 4, "adjoint")
+        p.say(at(1.2 + h, 0)[0] + 4, at(0, f(1.2 + h))[1] - 12, said, "adjoint right", 11)
+    tangent = 0.24 * 1.2
+    _curve(p, [(0.2, f(1.2) - tangent), (3.9, f(1.2) + 2.7 * tangent)], frame, "tangent")
+    p.dot(*at(1.2, f(1.2)), 4, "tangent")
+    p.say(250, 165, "the tangent", "tangent", 11)
+    steps = 2.0 ** -np.arange(1, 45)
+    sine = lambda x: mg.sin(mg.tensor(x, dtype=mg.float64)).numpy()
+    errors = np.abs((sine(1 + steps) - sine(np.ones_like(steps))) / steps / math.cos(1) - 1)
+    frame = ((-14.0, -9.0), (0.0, 0.5), (370.0, 200.0), (620.0, 20.0))
+    p.line([(370, 20), (370, 200), (620, 200)], "axis")
+    _curve(p, [(math.log10(h), math.log10(e)) for h, e in zip(steps, errors, strict=True) if e > 0], frame, "value")
+    p.say(495, 218, "the step h, smaller to the left", "dim", 11)
+    p.say(378, 34, "error of the quotient", "left", 11)
+    p.say(410, 120, "rounding", "adjoint", 11)
+    p.say(580, 150, "the curve bends", "tangent", 11)
+    return p
+
+
+def trace() -> Picture:
+    """The graph of ln x₁ + x₁x₂ − sin x₂ with its values; tangents flow up, adjoints flow down."""
+    p = Picture(640, 250, "A graph of five operations: values and tangents go from the inputs to y, adjoints from y to the inputs")
+    nodes = {
+        "x1": (60.0, 80.0, "2", "plain"),
+        "x2": (60.0, 180.0, "5", "plain"),
+        "log": (200.0, 50.0, "0.69", "value"),
+        "mul": (200.0, 125.0, "10", "value"),
+        "sin": (200.0, 200.0, "−0.96", "value"),
+        "add": (330.0, 90.0, "10.69", "value"),
+        "y": (460.0, 125.0, "11.65", "value"),
+    }
+    _graph(p, nodes, [("x1", "log"), ("x1", "mul"), ("x2", "mul"), ("x2", "sin"), ("log", "add"), ("mul", "add"), ("add", "y"), ("sin", "y")], 20)
+    for x, y, said in ((60, 48, "x₁"), (60, 216, "x₂"), (200, 22, "ln"), (200, 160, "·"), (200, 236, "sin"), (330, 60, "+"), (460, 95, "−")):
+        p.say(x, y, said, "bold")
+    p.arrow((500, 60), (620, 60), "tangent")
+    p.say(560, 50, "forward: tangents", "tangent", 11)
+    p.say(560, 78, "one seed at an input", "tangent dim", 10)
+    p.arrow((620, 190), (500, 190), "adjoint")
+    p.say(560, 180, "reverse: adjoints", "adjoint", 11)
+    p.say(560, 208, "one seed at y", "adjoint dim", 10)
+    return p
+
+
+def fork() -> Picture:
+    """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the last."""
+    p = Picture(640, 230, "A value that is used twice gets two contributions; overwriting loses one")
+    nodes = {"x1": (50.0, 115.0, "x₁", "plain"), "x2": (150.0, 115.0, "x₂", "value"), "x3": (250.0, 60.0, "x₃", "value"), "x4": (350.0, 115.0, "x₄", "value")}
+    _graph(p, nodes, [("x1", "x2"), ("x2", "x3"), ("x3", "x4"), ("x2", "x4")])
+    p.arrow((333, 100), (268, 68), "adjoint", 14)
+    p.arrow((234, 76), (170, 104), "adjoint", 14)
+    p.arrow((338, 132), (165, 132), "adjoint", -22)
+    p.say(205, 60, "x₂ · 1", "adjoint", 11)
+    p.say(250, 172, "x₃", "adjoint", 11)
+    p.box(430, 40, 190, 60, "value", 6)
+    p.say(525, 62, "grad[x₂] = [x₃, x₂ · 1]", size=12)
+    p.say(525, 84, "a list: the sum is right", "value", 11)
+    p.box(430, 130, 190, 60, "adjoint", 6)
+    p.say(525, 152, "grad[x₂] = x₂ · 1", size=12)
+    p.say(525, 174, "overwritten: x₃ is lost", "adjoint", 11)
+    return p
+
+
+def jacobians() -> Picture:
+    """A chain of three functions with the Jacobian of each: forward mode multiplies from the right, reverse mode from the left."""
+    p = Picture(640, 250, "A chain of functions with their Jacobians; a column enters from the right, a row from the left")
+    x = 40.0
+    sizes = [(5, 6), (3, 5), (1, 3)]
+    names = ["6 inputs", "5 numbers", "3 numbers", "1 result"]
+    for i, name in enumerate(names):
+        p.dot(x + 190 * i, 40, 17, "plain" if i in (0, 3) else "value")
+        p.say(x + 190 * i, 74, name, size=11)
+        if i < 3:
+            p.arrow((x + 190 * i + 20, 40), (x + 190 * (i + 1) - 20, 40))
+            rows, columns = sizes[i]
+            _matrix(p, x + 95 + 190 * i - 6.5 * columns, 90, rows, columns, 13, lambda *_: "plain")
+            p.say(x + 95 + 190 * i, 30, f"{rows} × {columns}", "dim", 10)
+    p.arrow((60, 195), (580, 195), "tangent")
+    p.say(320, 188, "forward mode: a column at a time, six passes for six inputs", "tangent", 11)
+    p.arrow((580, 230), (60, 230), "adjoint")
+    p.say(320, 223, "reverse mode: a row at a time, one pass for one result", "adjoint", 11)
+    return p
+
+
+def shapes() -> Picture:
+    """A bias is copied into each row; its adjoint is summed over the copies."""
+    p = Picture(640, 200, "Forward, a bias is copied into every row; backward, the rows of the adjoint are added")
+    _matrix(p, 30, 40, 4, 3, 24, lambda *_: "plain")
+    p.say(66, 30, "m: 4 × 3", size=11)
+    p.say(120, 92, "+", "bold", 16)
+    _matrix(p, 140, 76, 1, 3, 24, lambda *_: "value")
+    p.say(176, 66, "b: 3", size=11)
+    p.arrow((222, 88), (262, 88), "value")
+    _matrix(p, 272, 40, 4, 3, 24, lambda *_: "value")
+    p.say(308, 30, "b, used four times", "value", 11)
+    p.say(308, 160, "forward: copy", "value", 11)
+    p.line([(380, 20), (380, 180)], "axis")
+    _matrix(p, 410, 40, 4, 3, 24, lambda *_: "adjoint")
+    p.say(446, 30, "adjoint: 4 × 3", "adjoint", 11)
+    p.arrow((492, 88), (532, 88), "adjoint")
+    _matrix(p, 542, 76, 1, 3, 24, lambda *_: "adjoint")
+    p.say(578, 66, "of b: 3", "adjoint", 11)
+    p.say(510, 160, "backward: sum", "adjoint", 11)
+    return p
+
+
+def products() -> Picture:
+    """J with a vector on its right (jvp) and on its left (vjp)."""
+    p = Picture(640, 200, "A pass computes a product with the Jacobian: from the right or from the left")
+    cell = 20.0
+    for x, title, style, said in ((40.0, "jvp: J ẋ", "tangent", "forward mode"), (360.0, "vjp: ȳᵀ J", "adjoint", "reverse mode")):
+        p.say(x + 110, 26, title, "bold", 13)
+        p.say(x + 110, 186, said, style, 11)
+        if style == "tangent":
+            _matrix(p, x, 60, 3, 5, cell, lambda *_: "plain")
+            _matrix(p, x + 112, 40, 5, 1, cell, lambda *_: "tangent")
+            p.say(x + 150, 95, "=", "bold", 16)
+            _matrix(p, x + 172, 60, 3, 1, cell, lambda *_: "tangent")
+        else:
+            _matrix(p, x - 14, 80, 1, 3, cell, lambda *_: "adjoint")
+            _matrix(p, x + 56, 60, 3, 5, cell, lambda *_: "plain")
+            p.say(x + 174, 95, "=", "bold", 16)
+            _matrix(p, x + 190, 80, 1, 5, cell * 0.8, lambda *_: "adjoint")
+    return p
+
+
+def pullback() -> Picture:
+    """K: a function returns its result, and beside it the way back."""
+    p = Picture(640, 180, "K of a function returns its result and a second function, the pullback, which remembers the run")
+    for x, name in ((150.0, "sin"), (330.0, "cos")):
+        p.box(x, 40, 90, 44, "value", 8)
+        p.say(x + 45, 67, name, "bold", 13)
+        p.box(x, 110, 90, 36, "adjoint", 8)
+        p.say(x + 45, 132, f"bprop of {name}", "adjoint", 11)
+        p.line([(x + 45, 84), (x + 45, 110)], "axis")
+    for a, b, said in ((60, 148, "x"), (242, 328, "a"), (422, 520, "out")):
+        p.arrow((a, 62), (b, 62), "value")
+        p.say((a + b) / 2, 54, said, "value")
+    for a, b, said in ((520, 422, "dout"), (328, 242, "da"), (148, 60, "dx")):
+        p.arrow((a, 128), (b, 128), "adjoint")
+        p.say((a + b) / 2, 120, said, "adjoint")
+    p.say(195, 101, "cos x", "dim right", 10)
+    p.say(375, 101, "−sin a", "dim right", 10)
+    return p
+
+
+def three_colours() -> Picture:
+    """The Jvp network of sin → cos: black, blue and yellow; what depends on v dangles."""
+    p = Picture(640, 260, "The original network, the first backward network and the second; the nodes that depend on v dangle")
+    nodes = {
+        "x": (60.0, 50.0, "x", "plain"),
+        "a": (190.0, 50.0, "sin", "plain"),
+        "o": (320.0, 50.0, "cos", "plain"),
+        "c": (190.0, 135.0, "cos x", "value"),
+        "n": (320.0, 135.0, "−sin a", "value"),
+        "v": (580.0, 135.0, "v", "empty"),
+        "p": (450.0, 135.0, "·", "empty"),
+        "q": (60.0, 135.0, "·", "empty"),
+        "d": (60.0, 220.0, "dx", "adjoint"),
+        "r": (190.0, 220.0, "·", "adjoint"),
+        "s": (320.0, 220.0, "J u", "adjoint"),
+    }
+    edges = [("x", "a"), ("a", "o"), ("x", "c"), ("a", "n"), ("v", "p"), ("n", "p"), ("c", "q"), ("d", "r"), ("c", "r"), ("r", "s"), ("n", "s")]
+    _graph(p, nodes, edges, 21)
+    p.arrow((436, 151), (80, 145), "axis", -26)
+    p.say(420, 54, "black: the original", "left")
+    p.say(420, 186, "blue: first backward", "left value")
+    p.say(420, 204, "dashed: dangling, because of v", "left dim", 11)
+    p.say(420, 228, "yellow: second backward", "left adjoint")
+    return p
+
+
+def downhill() -> Picture:
+    """Steps of gradient descent on a valley, computed: too small, right, too large."""
+    p = Picture(640, 200, "Ten steps of gradient descent on a parabola with three rates: too small, good, too large")
+    for i, (rate, said) in enumerate(((0.03, "too small"), (0.25, "good"), (0.97, "too large"))):
+        left = 20 + 205 * i
+        frame = ((-1.4, 0.0), (1.4, 2.0), (left, 160.0), (left + 190.0, 20.0))
+        _curve(p, [(x, x * x) for x in np.linspace(-1.4, 1.4, 50)], frame, "axis")
+        x, path = 1.25, []
+        for _ in range(10):
+            path.append((x, x * x))
+            x -= rate * 2 * x
+        _curve(p, path, frame, "adjoint")
+        for a, b in path:
+            p.dot(left + (a + 1.4) / 2.8 * 190, 160 - b / 2 * 140, 3, "value")
+        p.say(left + 95, 185, f"rate {rate}: {said}", size=11)
+    return p
+
+
+def convolution() -> Picture:
+    """A filter of 3 × 3 over an image of 8 × 8, and the cell that it makes."""
+    p = Picture(640, 230, "A filter of nine weights slides over the image; each place gives one number of the result")
+    image = mg.data.digits().tensors[0][0, 0].numpy()
+    window = lambda i, j: "adjoint" if 2 <= i <= 4 and 3 <= j <= 5 else "plain"
+    _matrix(p, 30, 30, 8, 8, 22, window)
+    for i in range(8):
+        for j in range(8):
+            if image[i, j] > 0:
+                p.say(41 + 22 * j, 45 + 22 * i, f"{16 * image[i, j]:.0f}", "dim", 10)
+    p.say(118, 222, "an image of the digits, 8 × 8", size=11)
+    p.say(236, 115, "·", "bold", 22)
+    _matrix(p, 262, 75, 3, 3, 22, lambda *_: "adjoint")
+    p.say(295, 160, "9 weights", "adjoint", 11)
+    p.arrow((350, 108), (410, 108))
+    p.say(380, 98, "sum", size=11)
+    _matrix(p, 430, 30, 8, 8, 22, lambda i, j: "value" if (i, j) == (3, 4) else "plain")
+    p.say(518, 222, "one channel of the result", size=11)
+    return p
+
+
+def disc() -> Picture:
+    """Points in a square, inside of a disc or not: the task of lesson 11."""
+    p = Picture(640, 230, "Points inside and outside of a disc; a network must learn the border from the points alone")
+    x, t = (part.numpy() for part in mg.data.disc(160, seed=0).tensors)
+    low, high = x.min(), x.max()
+    for (a, b), inside in zip(x, t, strict=True):
+        p.dot(30 + 190 * (a - low) / (high - low), 20 + 190 * (b - low) / (high - low), 3.5, "value" if inside else "adjoint")
+    for i, n in enumerate((2, 5, 5, 5, 2)):
+        for j in range(n):
+            p.dot(320 + 70 * i, 115 + 34 * (j - (n - 1) / 2), 9, "plain" if i in (0, 4) else "value")
+    for i, said in enumerate(("2", "25", "25", "25", "2")):
+        p.say(320 + 70 * i, 222, said, size=11)
+    p.arrow((240, 115), (300, 115))
+    return p
+
+
+def checkpoints() -> Picture:
+    """Two memories: what a pass keeps of 16 layers, with everything kept and with four checkpoints, step by step."""
+    p = Picture(640, 230, "Values alive while a pass goes forward and back: all of 16, or four checkpoints and one piece at a time")
+    n, k = 16, 4
+    every = [*range(1, n + 1), *range(n, 0, -1)]
+    kept = [i // k + 1 for i in range(n)]
+    for piece in range(n // k - 1, -1, -1):
+        kept += [piece + 1 + j for j in range(1, k + 1)] + [piece + 1 + j for j in range(k, 0, -1)]
+    for left, values, style, said in ((40.0, every, "adjoint", "all kept: at most 16"), (340.0, kept, "value", f"4 checkpoints: at most {max(kept)}")):
+        p.line([(left, 30), (left, 190), (left + 260, 190)], "axis")
+        wide = 260 / len(values)
+        for i, v in enumerate(values):
+            p.box(left + i * wide, 190 - 9 * v, wide, 9 * v, style)
+        p.say(left + 130, 212, said, style, 12)
+    p.say(46, 28, "values alive", "left dim", 11)
+    p.say(346, 28, "and every layer is computed twice", "left dim", 11)
+    return p
+
+
+def overflow() -> Picture:
+    """ln(1 + eˣ) in float32, as written and as it should be written."""
+    p = Picture(640, 210, "Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is right everywhere")
+    xs = np.linspace(-20, 120, 141).astype(np.float32)
+    with np.errstate(over="ignore"):
+        naive = np.log(1 + np.exp(xs))
+    stable = mg.nn.functional.softplus(mg.tensor(xs)).numpy()
+    frame = ((-20.0, -5.0), (120.0, 125.0), (50.0, 180.0), (590.0, 20.0))
+    p.line([(50, 180), (590, 180)], "axis")
+    _curve(p, list(zip(xs.tolist(), stable.tolist(), strict=True)), frame, "value")
+    finite = [(float(x), float(y)) for x, y in zip(xs, naive, strict=True) if np.isfinite(y)]
+    _curve(p, [(x, y + 6) for x, y in finite], frame, "adjoint")
+    last = finite[-1][0]
+    at = 50 + (last + 20) / 140 * 540
+    p.line([(at, 20), (at, 180)], "axis")
+    p.say(at - 8, 40, f"infinite beyond x = {last:.0f}", "adjoint right", 11)
+    p.say(330, 160, "as it stands: log(1 + exp(x))", "adjoint left", 11)
+    p.say(330, 176, "rewritten: max(x, 0) + log1p(exp(−|x|))", "value left", 11)
+    return p
+
+
+def nan() -> Picture:
+    """Where a NaN comes from: the branch that was not taken sends 0 times infinity."""
+    p = Picture(640, 210, "where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which is NaN")
+    nodes = {
+        "x": (60.0, 105.0, "x = 0", "plain"),
+        "s": (220.0, 60.0, "√x = 0", "value"),
+        "z": (220.0, 155.0, "0", "plain"),
+        "w": (390.0, 105.0, "where", "value"),
+        "y": (540.0, 105.0, "y = 0", "value"),
+    }
+    _graph(p, nodes, [("x", "s"), ("s", "w"), ("z", "w"), ("w", "y")], 27)
+    p.arrow((512, 122), (419, 122), "adjoint", -10)
+    p.say(466, 150, "1", "adjoint")
+    p.arrow((366, 84), (248, 52), "adjoint", 12)
+    p.say(318, 42, "0: not taken", "adjoint")
+    p.arrow((196, 48), (78, 78), "adjoint", 12)
+    p.say(110, 36, "0 · ½/√0 = 0 · ∞ = NaN", "adjoint bold", 12)
+    return p
+
+
+def memories() -> Picture:
+    """Two memories and a narrow way between them."""
+    p = Picture(640, 210, "Two computers, two memories: a GPU is fast inside, and the way to it is narrow")
+    for x, title, style, said in ((30.0, "CPU", "plain", "your program"), (410.0, "GPU", "value", "many small sums at once")):
+        p.box(x, 30, 200, 140, style, 10)
+        p.say(x + 100, 52, title, "bold", 14)
+        p.say(x + 100, 72, said, "dim", 11)
+        p.box(x + 25, 90, 150, 60, "empty", 6)
+        p.say(x + 100, 124, "its own memory", size=12)
+    p.arrow((236, 105), (404, 105), "adjoint")
+    p.arrow((404, 130), (236, 130), "adjoint")
+    p.say(320, 96, "a batch goes over", "adjoint", 11)
+    p.say(320, 150, "one number comes back", "adjoint", 11)
+    p.say(320, 190, "a narrow way: count the bytes", "bold", 12)
+    return p
+
+
+def zoo() -> Picture:
+    """Six engines, each with one broken part of six."""
+    p = Picture(640, 170, "Six engines of six parts, and one part of each is broken; which?")
+    for i, letter in enumerate("ABCDEF"):
+        x = 30 + 100 * i
+        p.box(x, 30, 80, 90, "plain", 8)
+        p.say(x + 40, 50, f"engine {letter}", "bold", 12)
+        for j in range(6):
+            p.box(x + 12 + 19 * (j % 3), 62 + 24 * (j // 3), 17, 20, "value", 3)
+        p.say(x + 40, 142, "one part: ?", "adjoint", 11)
+    return p
+
+
+# ------------------------------------------------------------------------------------------------------------------ documents
+
+
+def creators() -> Picture:
+    """A result points to its creator, and that to what it was made from."""
+    p = Picture(640, 150, "Tensors in a row: each result points back to the operation that made it")
+    for x, said, style in ((20.0, "inputs", "plain"), (180.0, "matmul", "value"), (340.0, "relu", "value"), (500.0, "result", "plain")):
+        p.box(x, 50, 110, 40, style, 8)
+        p.say(x + 55, 75, said, "bold")
+        if x > 20:
+            p.arrow((x - 2, 80), (x - 48, 80), "adjoint")
+            p.arrow((x - 48, 60), (x - 2, 60), "value")
+    p.say(390, 115, "creator", "adjoint", 11)
+    p.say(230, 115, "creator", "adjoint", 11)
+    p.say(320, 36, "computed from left to right, remembered from right to left", "dim", 11)
+    return p
+
+
+def leaves() -> Picture:
+    """Leaves keep a gradient, results pass it on."""
+    p = Picture(640, 170, "Leaves keep the gradient that arrives; results pass it on and forget it")
+    nodes = {"a": (80.0, 50.0, "a", "value"), "b": (80.0, 120.0, "b", "value"), "c": (250.0, 85.0, "c", "plain"), "y": (420.0, 85.0, "y", "plain")}
+    _graph(p, nodes, [("a", "c"), ("b", "c"), ("c", "y")], 20)
+    p.arrow((400, 100), (272, 100), "adjoint", -8)
+    p.arrow((232, 70), (102, 44), "adjoint", 8)
+    p.arrow((232, 102), (102, 128), "adjoint", -8)
+    p.say(80, 24, "leaf: keeps .grad", "value", 11)
+    p.say(80, 158, "leaf: keeps .grad", "value", 11)
+    p.say(250, 128, "result: passes it on", "dim", 11)
+    p.say(560, 89, "backward() starts here", "adjoint", 11)
+    p.arrow((490, 85), (444, 85), "adjoint")
+    return p
+
+
+def ladder() -> Picture:
+    """A ladder of sums: the number of paths doubles with each rung."""
+    p = Picture(640, 150, "A ladder of sums: one, two, four, eight paths lead down to x")
+    for i in range(5):
+        x = 60 + 125 * i
+        p.dot(x, 65, 18, "plain" if i == 0 else "value")
+        p.say(x, 69, "x" if i == 0 else "+", "bold")
+        p.say(x, 118, f"{2 ** (4 - i)} path{'s' if i < 4 else ''}", "adjoint", 11)
+        if i:
+            p.arrow((x - 108, 58), (x - 20, 58), "line", 10)
+            p.arrow((x - 108, 72), (x - 20, 72), "line", -10)
+    return p
+
+
+def backward_graph() -> Picture:
+    """The article's graph x₁ … x₄ and the graph of its gradient."""
+    p = Picture(640, 240, "Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2 are added")
+    nodes = {
+        "1": (60.0, 210.0, "x₁", "plain"),
+        "2": (60.0, 150.0, "x₂", "value"),
+        "3": (150.0, 95.0, "x₃", "value"),
+        "4": (60.0, 35.0, "x₄", "value"),
+        "d4": (560.0, 35.0, "x̄₄", "adjoint"),
+        "d3": (460.0, 95.0, "x̄₃", "adjoint"),
+        "p1": (560.0, 115.0, "x̄₂¹", "adjoint"),
+        "p2": (460.0, 150.0, "x̄₂²", "adjoint"),
+        "d2": (560.0, 180.0, "x̄₂", "adjoint"),
+        "d1": (460.0, 212.0, "x̄₁", "adjoint"),
+    }
+    edges = [
+        ("1", "2"), ("2", "3"), ("3", "4"), ("2", "4"),
+        ("d4", "d3", "adjoint"), ("d4", "p1", "adjoint"), ("d3", "p2", "adjoint"), ("p1", "d2", "adjoint"), ("p2", "d2", "adjoint"), ("d2", "d1", "adjoint"),
+        ("2", "d3", "axis"), ("3", "p1", "axis"), ("2", "d1", "axis"),
+    ]  # fmt: skip
+    _graph(p, nodes, edges, 18)
+    p.say(300, 30, "the values that the rules need", "dim", 11)
+    return p
+
+
+FIGURES: dict[str, Callable[[], Picture]] = {
+    "01_three_ways": secant,
+    "02_forward_and_reverse_mode": trace,
+    "03_the_algorithm": fork,
+    "04_cost_of_the_two_modes": jacobians,
+    "05_tensors": shapes,
+    "06_autograd_tour": products,
+    "07_grad_operation": pullback,
+    "08_jvp_from_vjp": three_colours,
+    "09_operations_only": downhill,
+    "10_layers_and_cnn": convolution,
+    "11_training": disc,
+    "12_memory": checkpoints,
+    "13_own_operation": overflow,
+    "14_debugging_and_profiling": nan,
+    "15_gpu": memories,
+    "bug_zoo": zoo,
+    "documents_singa": creators,
+    "documents_torch_tensors": leaves,
+    "documents_autogradlib": ladder,
+    "documents_article": backward_graph,
+}
+"""The picture with which each notebook opens, by the name of its file."""
+
+
+def files() -> dict[Path, str]:
+    """What the command writes."""
+    return {FOLDER / f"{name}.svg": draw().text() for name, draw in FIGURES.items()}
+
+
+def main() -> None:
+    """Writes the figures."""
+    FOLDER.mkdir(exist_ok=True)
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+    print(f"wrote {len(FIGURES)} figures")
+
+
+if __name__ == "__main__":
+    main()
