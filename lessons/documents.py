@@ -176,7 +176,10 @@ def _distance(found: Any, expected: Any, where: str, within: float) -> float:
     found, expected = _plain(found), _plain(expected)
     if isinstance(expected, dict):
         assert isinstance(found, dict) and found.keys() == expected.keys(), f"{where}: {found} is not {expected}"
-        return max((_distance(found[k], v, f"{where}[{k!r}]", within) for k, v in expected.items()), default=0.0)
+        return max(
+            (_distance(found[k], v, f"{where}[{k!r}]", within) for k, v in expected.items()),
+            default=0.0,
+        )
     if isinstance(expected, list | tuple) and not isinstance(found, np.ndarray):
         assert isinstance(found, list | tuple) and len(found) == len(expected), f"{where}: {found} is not {expected}"
         pairs = enumerate(zip(found, expected, strict=True))
@@ -229,7 +232,8 @@ def shown_in(path: Path) -> list[Shown]:
             heading = (re.findall(r"^#{2,3} (.*)$", source, re.MULTILINE) or [heading])[-1]
             continue
         for call in _calls(source):
-            given = {k.arg: k.value for k in call.keywords} | dict(zip(("example", "found", "expected", "within", "differs"), call.args))
+            positional = zip(("example", "found", "expected", "within", "differs"), call.args, strict=False)
+            given = {k.arg: k.value for k in call.keywords} | dict(positional)
             example, within, differs = (ast.literal_eval(given[k]) if k in given else d for k, d in DEFAULTS.items())
             if example not in EXAMPLES:
                 raise ValueError(f"{path.name}, cell {cell['id']}: no document has the example {example!r}")
@@ -273,7 +277,14 @@ def table(folder: Path = LESSONS) -> str:
     count = len({shown.example for shown in every})
     lines = [HEAD.format(count=count, total=len(EXAMPLES), differ=len({s.example for s in every if s.differs}))]
     for key, document in DOCUMENTS.items():
-        lines += [f"## {document.title}", "", f"{document.author}: <{document.address}>", "", "| example | run in | within | agrees? |", "|---|---|---|---|"]
+        lines += [
+            f"## {document.title}",
+            "",
+            f"{document.author}: <{document.address}>",
+            "",
+            "| example | run in | within | agrees? |",
+            "|---|---|---|---|",
+        ]
         for name, title in document.examples.items():
             calls = [shown for shown in every if shown.example == f"{key}/{name}"]
             places = "; ".join(dict.fromkeys(_place(shown) for shown in calls)) or "**nowhere**"

@@ -21,7 +21,6 @@ import numpy as np
 import minigrad as mg
 from minigrad import autograd
 from minigrad.autograd import operators
-from minigrad.autograd.operators import NAMES
 
 from .svg import Picture
 
@@ -51,7 +50,6 @@ class Sample:
         """The arguments as tensors, and what the operator gives; leaves: tensors of floating-point numbers require grad."""
         made = [_tensor(a, leaves) for a in self.args]
         return made, getattr(autograd, name)(*made, **(self.kwargs or {}))
-
 
     def differentiable(self, name: str) -> bool:
         """Whether the result has a derivative here; if so, it is held against central differences. Raises GradcheckError."""
@@ -96,7 +94,11 @@ def _windows(reduce: Callable[..., Any]) -> Callable[..., np.ndarray]:
 
 
 FILTER = np.array([[[[0.0, 1.0, 0.0], [1.0, -4.0, 1.0], [0.0, 1.0, 0.0]]]])
-ARITHMETIC, LISTS, LOGIC = "Two operands", "A list of tensors", "Comparisons and logic (no derivative)"
+ARITHMETIC, LISTS, LOGIC = (
+    "Two operands",
+    "A list of tensors",
+    "Comparisons and logic (no derivative)",
+)
 MATRICES, SHAPES, SUMS = "Products of matrices", "Shapes and places", "Along axes"
 MAKING, NETWORKS = "Making and converting", "Networks"
 
@@ -169,7 +171,12 @@ SAMPLES: dict[str, Sample] = {
     "_xor": Sample(LOGIC, (YES, NO), np.logical_xor),
     "_not": Sample(LOGIC, (YES,), np.logical_not),
     "matmul": Sample(MATRICES, (A, B.T), np.matmul),
-    "gemm": Sample(MATRICES, (A, B, COLUMN), lambda a, b, c, alpha, transB: alpha * a @ b.T + c, {"alpha": 2.0, "transB": 1}),
+    "gemm": Sample(
+        MATRICES,
+        (A, B, COLUMN),
+        lambda a, b, c, alpha, transB: alpha * a @ b.T + c,
+        {"alpha": 2.0, "transB": 1},
+    ),
     "reshape": Sample(SHAPES, (A, (3, 2)), np.reshape),
     "flatten": Sample(SHAPES, (IMAGE[:, :, :2, :2],), lambda x: x.reshape(len(x), -1)),
     "transpose": Sample(SHAPES, (A, (1, 0)), np.transpose),
@@ -193,7 +200,16 @@ SAMPLES: dict[str, Sample] = {
     "mse_loss": Sample(NETWORKS, (A, B), lambda y, t: ((y - t) ** 2).mean()),
     "conv2d": Sample(NETWORKS, (HANDLE["conv"], IMAGE, FILTER), _conv),
     "batchnorm_2d": Sample(
-        NETWORKS, (HANDLE["norm"], IMAGE, np.ones(1), np.zeros(1), IMAGE.mean((0, 2, 3)), IMAGE.var((0, 2, 3))), _normed
+        NETWORKS,
+        (
+            HANDLE["norm"],
+            IMAGE,
+            np.ones(1),
+            np.zeros(1),
+            IMAGE.mean((0, 2, 3)),
+            IMAGE.var((0, 2, 3)),
+        ),
+        _normed,
     ),
     "pooling_2d": Sample(NETWORKS, (HANDLE["pool"], IMAGE), _windows(np.max)),
     "dropout": Sample(NETWORKS, (A, 0.5), lambda x, ratio: x),
@@ -238,7 +254,10 @@ def _plot(name: str, sample: Sample) -> str:
         slope = mg.zeros_like(x)
     xs, ys, slopes = (v.detach().numpy() for v in (x, y, slope))
     drawn = Picture(170, 110, f"{name}: its curve, and its derivative dashed")
-    low, high = np.clip(min(ys.min(), slopes.min(), 0.0), -4, 4), np.clip(max(ys.max(), slopes.max(), 0.0), -4, 4)
+    low, high = (
+        np.clip(min(ys.min(), slopes.min(), 0.0), -4, 4),
+        np.clip(max(ys.max(), slopes.max(), 0.0), -4, 4),
+    )
     to_x = lambda v: 8 + 154 * (v - xs[0]) / (xs[-1] - xs[0])
     to_y = lambda v: 102 - 94 * (v - low) / (high - low)
     drawn.line([(8, to_y(0)), (162, to_y(0))], "axis")
@@ -250,9 +269,7 @@ def _plot(name: str, sample: Sample) -> str:
     return drawn.text()
 
 
-def _pieces(
-    xs: np.ndarray, ys: np.ndarray, low: float, high: float, jump: float
-) -> Iterator[list[tuple[float, float]]]:
+def _pieces(xs: np.ndarray, ys: np.ndarray, low: float, high: float, jump: float) -> Iterator[list[tuple[float, float]]]:
     """A curve without its jumps, and without what lies outside."""
     piece: list[tuple[float, float]] = []
     for a, b in zip(xs, ys, strict=True):
@@ -273,7 +290,10 @@ def _cells(name: str, sample: Sample) -> str:
     left, right = [_matrix(v) for v in arrays], [_matrix(v) for v in results]
     width = 16 + sum(_width(m) + 12 for m in (*left, *right)) + 22
     height = 16 + max(15 * len(m) for m in (*left, *right))
-    drawn, x = Picture(width, height, f"{name}: an example; {len(left)} operands, then the result"), 8.0
+    drawn, x = (
+        Picture(width, height, f"{name}: an example; {len(left)} operands, then the result"),
+        8.0,
+    )
     for m in left:
         x = _grid(drawn, x, height, m, "plain")
     drawn.arrow((x, height / 2), (x + 18, height / 2))

@@ -47,11 +47,22 @@ def _graph(
 def _curve(picture: Picture, points: Sequence[Point], frame: tuple[Point, Point, Point, Point], style: str) -> None:
     """A curve; frame: the (x, y) of the lower left and the upper right corner, in numbers and then in pixels."""
     (x0, y0), (x1, y1), (left, bottom), (right, top) = frame
-    place = lambda x, y: (left + (x - x0) / (x1 - x0) * (right - left), bottom + (y - y0) / (y1 - y0) * (top - bottom))
+    place = lambda x, y: (
+        left + (x - x0) / (x1 - x0) * (right - left),
+        bottom + (y - y0) / (y1 - y0) * (top - bottom),
+    )
     picture.line([place(x, y) for x, y in points], style)
 
 
-def _matrix(picture: Picture, x: float, y: float, rows: int, columns: int, cell: float, style: Callable[[int, int], str]) -> None:
+def _matrix(
+    picture: Picture,
+    x: float,
+    y: float,
+    rows: int,
+    columns: int,
+    cell: float,
+    style: Callable[[int, int], str],
+) -> None:
     for i in range(rows):
         for j in range(columns):
             picture.box(x + j * cell, y + i * cell, cell, cell, style(i, j))
@@ -62,7 +73,11 @@ def _matrix(picture: Picture, x: float, y: float, rows: int, columns: int, cell:
 
 def secant() -> Picture:
     """A curve, its tangent, and secants through two points that come nearer; then the error of the quotient over the step."""
-    p = Picture(640, 230, "Left: secants of a curve turn into its tangent. Right: the error of the quotient falls, then rises")
+    p = Picture(
+        640,
+        230,
+        "Left: secants of a curve turn into its tangent. Right: the error of the quotient falls, then rises",
+    )
     f = lambda x: 0.25 + 0.12 * x * x
     frame = ((0.0, 0.0), (4.0, 2.4), (30.0, 200.0), (290.0, 20.0))
     p.line([(30, 20), (30, 200), (290, 200)], "axis")
@@ -82,7 +97,12 @@ def secant() -> Picture:
     errors = np.abs((sine(1 + steps) - sine(np.ones_like(steps))) / steps / math.cos(1) - 1)
     frame = ((-14.0, -9.0), (0.0, 0.5), (370.0, 200.0), (620.0, 20.0))
     p.line([(370, 20), (370, 200), (620, 200)], "axis")
-    _curve(p, [(math.log10(h), math.log10(e)) for h, e in zip(steps, errors, strict=True) if e > 0], frame, "value")
+    _curve(
+        p,
+        [(math.log10(h), math.log10(e)) for h, e in zip(steps, errors, strict=True) if e > 0],
+        frame,
+        "value",
+    )
     p.say(495, 218, "the step h, smaller to the left", "dim", 11)
     p.say(378, 34, "error of the quotient", "left", 11)
     p.say(410, 120, "rounding", "adjoint", 11)
@@ -92,7 +112,11 @@ def secant() -> Picture:
 
 def trace() -> Picture:
     """The graph of ln x₁ + x₁x₂ − sin x₂ with its values; tangents flow up, adjoints flow down."""
-    p = Picture(640, 250, "A graph of five operations: values and tangents go from the inputs to y, adjoints from y to the inputs")
+    p = Picture(
+        640,
+        250,
+        "A graph of five operations: values and tangents go from the inputs to y, adjoints from y to the inputs",
+    )
     nodes = {
         "x1": (60.0, 80.0, "2", "plain"),
         "x2": (60.0, 180.0, "5", "plain"),
@@ -102,8 +126,30 @@ def trace() -> Picture:
         "add": (330.0, 90.0, "10.69", "value"),
         "y": (460.0, 125.0, "11.65", "value"),
     }
-    _graph(p, nodes, [("x1", "log"), ("x1", "mul"), ("x2", "mul"), ("x2", "sin"), ("log", "add"), ("mul", "add"), ("add", "y"), ("sin", "y")], 20)
-    for x, y, said in ((60, 48, "x₁"), (60, 216, "x₂"), (200, 22, "ln"), (200, 160, "·"), (200, 236, "sin"), (330, 60, "+"), (460, 95, "−")):
+    _graph(
+        p,
+        nodes,
+        [
+            ("x1", "log"),
+            ("x1", "mul"),
+            ("x2", "mul"),
+            ("x2", "sin"),
+            ("log", "add"),
+            ("mul", "add"),
+            ("add", "y"),
+            ("sin", "y"),
+        ],
+        20,
+    )
+    for x, y, said in (
+        (60, 48, "x₁"),
+        (60, 216, "x₂"),
+        (200, 22, "ln"),
+        (200, 160, "·"),
+        (200, 236, "sin"),
+        (330, 60, "+"),
+        (460, 95, "−"),
+    ):
         p.say(x, y, said, "bold")
     p.arrow((500, 60), (620, 60), "tangent")
     p.say(560, 50, "forward: tangents", "tangent", 11)
@@ -117,7 +163,12 @@ def trace() -> Picture:
 def fork() -> Picture:
     """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the last."""
     p = Picture(640, 230, "A value that is used twice gets two contributions; overwriting loses one")
-    nodes = {"x1": (50.0, 115.0, "x₁", "plain"), "x2": (150.0, 115.0, "x₂", "value"), "x3": (250.0, 60.0, "x₃", "value"), "x4": (350.0, 115.0, "x₄", "value")}
+    nodes = {
+        "x1": (50.0, 115.0, "x₁", "plain"),
+        "x2": (150.0, 115.0, "x₂", "value"),
+        "x3": (250.0, 60.0, "x₃", "value"),
+        "x4": (350.0, 115.0, "x₄", "value"),
+    }
     _graph(p, nodes, [("x1", "x2"), ("x2", "x3"), ("x3", "x4"), ("x2", "x4")])
     p.arrow((333, 100), (268, 68), "adjoint", 14)
     p.arrow((234, 76), (170, 104), "adjoint", 14)
@@ -135,7 +186,11 @@ def fork() -> Picture:
 
 def jacobians() -> Picture:
     """A chain of three functions with the Jacobian of each: forward mode multiplies from the right, reverse mode from the left."""
-    p = Picture(640, 250, "A chain of functions with their Jacobians; a column enters from the right, a row from the left")
+    p = Picture(
+        640,
+        250,
+        "A chain of functions with their Jacobians; a column enters from the right, a row from the left",
+    )
     x = 40.0
     sizes = [(5, 6), (3, 5), (1, 3)]
     names = ["6 inputs", "5 numbers", "3 numbers", "1 result"]
@@ -156,7 +211,11 @@ def jacobians() -> Picture:
 
 def shapes() -> Picture:
     """A bias is copied into each row; its adjoint is summed over the copies."""
-    p = Picture(640, 200, "Forward, a bias is copied into every row; backward, the rows of the adjoint are added")
+    p = Picture(
+        640,
+        200,
+        "Forward, a bias is copied into every row; backward, the rows of the adjoint are added",
+    )
     _matrix(p, 30, 40, 4, 3, 24, lambda *_: "plain")
     p.say(66, 30, "m: 4 × 3", size=11)
     p.say(120, 92, "+", "bold", 16)
@@ -180,7 +239,10 @@ def products() -> Picture:
     """J with a vector on its right (jvp) and on its left (vjp)."""
     p = Picture(640, 200, "A pass computes a product with the Jacobian: from the right or from the left")
     cell = 20.0
-    for x, title, style, said in ((40.0, "jvp: J ẋ", "tangent", "forward mode"), (360.0, "vjp: ȳᵀ J", "adjoint", "reverse mode")):
+    for x, title, style, said in (
+        (40.0, "jvp: J ẋ", "tangent", "forward mode"),
+        (360.0, "vjp: ȳᵀ J", "adjoint", "reverse mode"),
+    ):
         p.say(x + 110, 26, title, "bold", 13)
         p.say(x + 110, 186, said, style, 11)
         if style == "tangent":
@@ -198,7 +260,11 @@ def products() -> Picture:
 
 def pullback() -> Picture:
     """K: a function returns its result, and beside it the way back."""
-    p = Picture(640, 180, "K of a function returns its result and a second function, the pullback, which remembers the run")
+    p = Picture(
+        640,
+        180,
+        "K of a function returns its result and a second function, the pullback, which remembers the run",
+    )
     for x, name in ((150.0, "sin"), (330.0, "cos")):
         p.box(x, 40, 90, 44, "value", 8)
         p.say(x + 45, 67, name, "bold", 13)
@@ -218,7 +284,11 @@ def pullback() -> Picture:
 
 def three_colours() -> Picture:
     """The Jvp network of sin → cos: black, blue and yellow; what depends on v dangles."""
-    p = Picture(640, 260, "The original network, the first backward network and the second; the nodes that depend on v dangle")
+    p = Picture(
+        640,
+        260,
+        "The original network, the first backward network and the second; the nodes that depend on v dangle",
+    )
     nodes = {
         "x": (60.0, 50.0, "x", "plain"),
         "a": (190.0, 50.0, "sin", "plain"),
@@ -232,7 +302,19 @@ def three_colours() -> Picture:
         "r": (190.0, 220.0, "·", "adjoint"),
         "s": (320.0, 220.0, "J u", "adjoint"),
     }
-    edges = [("x", "a"), ("a", "o"), ("x", "c"), ("a", "n"), ("v", "p"), ("n", "p"), ("c", "q"), ("d", "r"), ("c", "r"), ("r", "s"), ("n", "s")]
+    edges = [
+        ("x", "a"),
+        ("a", "o"),
+        ("x", "c"),
+        ("a", "n"),
+        ("v", "p"),
+        ("n", "p"),
+        ("c", "q"),
+        ("d", "r"),
+        ("c", "r"),
+        ("r", "s"),
+        ("n", "s"),
+    ]
     _graph(p, nodes, edges, 21)
     p.arrow((436, 151), (80, 145), "axis", -26)
     p.say(420, 54, "black: the original", "left")
@@ -244,7 +326,11 @@ def three_colours() -> Picture:
 
 def downhill() -> Picture:
     """Steps of gradient descent on a valley, computed: too small, right, too large."""
-    p = Picture(640, 200, "Ten steps of gradient descent on a parabola with three rates: too small, good, too large")
+    p = Picture(
+        640,
+        200,
+        "Ten steps of gradient descent on a parabola with three rates: too small, good, too large",
+    )
     for i, (rate, said) in enumerate(((0.03, "too small"), (0.25, "good"), (0.97, "too large"))):
         left = 20 + 205 * i
         frame = ((-1.4, 0.0), (1.4, 2.0), (left, 160.0), (left + 190.0, 20.0))
@@ -262,7 +348,11 @@ def downhill() -> Picture:
 
 def convolution() -> Picture:
     """A filter of 3 × 3 over an image of 8 × 8, and the cell that it makes."""
-    p = Picture(640, 230, "A filter of nine weights slides over the image; each place gives one number of the result")
+    p = Picture(
+        640,
+        230,
+        "A filter of nine weights slides over the image; each place gives one number of the result",
+    )
     image = mg.data.digits().tensors[0][0, 0].numpy()
     window = lambda i, j: "adjoint" if 2 <= i <= 4 and 3 <= j <= 5 else "plain"
     _matrix(p, 30, 30, 8, 8, 22, window)
@@ -281,13 +371,50 @@ def convolution() -> Picture:
     return p
 
 
+def growth() -> Picture:
+    """The size of values through ten layers of 100, for four sizes of the initial weights."""
+    p = Picture(
+        640,
+        220,
+        "Through ten layers, values vanish, stay or explode, by the size of the initial weights",
+    )
+    frame = ((0.0, -10.0), (10.0, 10.0), (60.0, 190.0), (420.0, 20.0))
+    p.line([(60, 20), (60, 190), (420, 190)], "axis")
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((64, 100))
+    rates = (
+        (0.01, "adjoint", "0.01: values vanish"),
+        (0.1, "tangent", "1/√100"),
+        (0.02**0.5, "value", "√(2/100): they stay"),
+    )
+    for i, (scale, style, said) in enumerate((*rates, (1.0, "adjoint", "1: they explode"))):
+        h, points = start, [(0.0, 0.0)]
+        for layer in range(1, 11):
+            h = np.maximum(h @ (scale * rng.standard_normal((100, 100))), 0)
+            points.append((float(layer), 0.5 * math.log10((h**2).mean())))
+        _curve(p, points, frame, style)
+        p.say(435, (180, 122, 102, 42)[i], f"weights of size {said}", f"left {style}", 11)
+    p.say(66, 34, "size of the values, powers of ten", "left dim", 11)
+    p.say(240, 208, "layer 0 to 10", "dim", 11)
+    return p
+
+
 def disc() -> Picture:
     """Points in a square, inside of a disc or not: the task of lesson 11."""
-    p = Picture(640, 230, "Points inside and outside of a disc; a network must learn the border from the points alone")
+    p = Picture(
+        640,
+        230,
+        "Points inside and outside of a disc; a network must learn the border from the points alone",
+    )
     x, t = (part.numpy() for part in mg.data.disc(160, seed=0).tensors)
     low, high = x.min(), x.max()
     for (a, b), inside in zip(x, t, strict=True):
-        p.dot(30 + 190 * (a - low) / (high - low), 20 + 190 * (b - low) / (high - low), 3.5, "value" if inside else "adjoint")
+        p.dot(
+            30 + 190 * (a - low) / (high - low),
+            20 + 190 * (b - low) / (high - low),
+            3.5,
+            "value" if inside else "adjoint",
+        )
     for i, n in enumerate((2, 5, 5, 5, 2)):
         for j in range(n):
             p.dot(320 + 70 * i, 115 + 34 * (j - (n - 1) / 2), 9, "plain" if i in (0, 4) else "value")
@@ -299,13 +426,20 @@ def disc() -> Picture:
 
 def checkpoints() -> Picture:
     """Two memories: what a pass keeps of 16 layers, with everything kept and with four checkpoints, step by step."""
-    p = Picture(640, 230, "Values alive while a pass goes forward and back: all of 16, or four checkpoints and one piece at a time")
+    p = Picture(
+        640,
+        230,
+        "Values alive while a pass goes forward and back: all of 16, or four checkpoints and one piece at a time",
+    )
     n, k = 16, 4
     every = [*range(1, n + 1), *range(n, 0, -1)]
     kept = [i // k + 1 for i in range(n)]
     for piece in range(n // k - 1, -1, -1):
         kept += [piece + 1 + j for j in range(1, k + 1)] + [piece + 1 + j for j in range(k, 0, -1)]
-    for left, values, style, said in ((40.0, every, "adjoint", "all kept: at most 16"), (340.0, kept, "value", f"4 checkpoints: at most {max(kept)}")):
+    for left, values, style, said in (
+        (40.0, every, "adjoint", "all kept: at most 16"),
+        (340.0, kept, "value", f"4 checkpoints: at most {max(kept)}"),
+    ):
         p.line([(left, 30), (left, 190), (left + 260, 190)], "axis")
         wide = 260 / len(values)
         for i, v in enumerate(values):
@@ -318,7 +452,11 @@ def checkpoints() -> Picture:
 
 def overflow() -> Picture:
     """ln(1 + eˣ) in float32, as written and as it should be written."""
-    p = Picture(640, 210, "Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is right everywhere")
+    p = Picture(
+        640,
+        210,
+        "Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is right everywhere",
+    )
     xs = np.linspace(-20, 120, 141).astype(np.float32)
     with np.errstate(over="ignore"):
         naive = np.log(1 + np.exp(xs))
@@ -339,7 +477,11 @@ def overflow() -> Picture:
 
 def nan() -> Picture:
     """Where a NaN comes from: the branch that was not taken sends 0 times infinity."""
-    p = Picture(640, 210, "where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which is NaN")
+    p = Picture(
+        640,
+        210,
+        "where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which is NaN",
+    )
     nodes = {
         "x": (60.0, 105.0, "x = 0", "plain"),
         "s": (220.0, 60.0, "√x = 0", "value"),
@@ -360,7 +502,10 @@ def nan() -> Picture:
 def memories() -> Picture:
     """Two memories and a narrow way between them."""
     p = Picture(640, 210, "Two computers, two memories: a GPU is fast inside, and the way to it is narrow")
-    for x, title, style, said in ((30.0, "CPU", "plain", "your program"), (410.0, "GPU", "value", "many small sums at once")):
+    for x, title, style, said in (
+        (30.0, "CPU", "plain", "your program"),
+        (410.0, "GPU", "value", "many small sums at once"),
+    ):
         p.box(x, 30, 200, 140, style, 10)
         p.say(x + 100, 52, title, "bold", 14)
         p.say(x + 100, 72, said, "dim", 11)
@@ -393,7 +538,12 @@ def zoo() -> Picture:
 def creators() -> Picture:
     """A result points to its creator, and that to what it was made from."""
     p = Picture(640, 150, "Tensors in a row: each result points back to the operation that made it")
-    for x, said, style in ((20.0, "inputs", "plain"), (180.0, "matmul", "value"), (340.0, "relu", "value"), (500.0, "result", "plain")):
+    for x, said, style in (
+        (20.0, "inputs", "plain"),
+        (180.0, "matmul", "value"),
+        (340.0, "relu", "value"),
+        (500.0, "result", "plain"),
+    ):
         p.box(x, 50, 110, 40, style, 8)
         p.say(x + 55, 75, said, "bold")
         if x > 20:
@@ -408,7 +558,12 @@ def creators() -> Picture:
 def leaves() -> Picture:
     """Leaves keep a gradient, results pass it on."""
     p = Picture(640, 170, "Leaves keep the gradient that arrives; results pass it on and forget it")
-    nodes = {"a": (80.0, 50.0, "a", "value"), "b": (80.0, 120.0, "b", "value"), "c": (250.0, 85.0, "c", "plain"), "y": (420.0, 85.0, "y", "plain")}
+    nodes = {
+        "a": (80.0, 50.0, "a", "value"),
+        "b": (80.0, 120.0, "b", "value"),
+        "c": (250.0, 85.0, "c", "plain"),
+        "y": (420.0, 85.0, "y", "plain"),
+    }
     _graph(p, nodes, [("a", "c"), ("b", "c"), ("c", "y")], 20)
     p.arrow((400, 100), (272, 100), "adjoint", -8)
     p.arrow((232, 70), (102, 44), "adjoint", 8)
@@ -437,7 +592,11 @@ def ladder() -> Picture:
 
 def backward_graph() -> Picture:
     """The article's graph x₁ … x₄ and the graph of its gradient."""
-    p = Picture(640, 240, "Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2 are added")
+    p = Picture(
+        640,
+        240,
+        "Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2 are added",
+    )
     nodes = {
         "1": (60.0, 210.0, "x₁", "plain"),
         "2": (60.0, 150.0, "x₂", "value"),
@@ -452,7 +611,8 @@ def backward_graph() -> Picture:
     }
     edges = [
         ("1", "2"), ("2", "3"), ("3", "4"), ("2", "4"),
-        ("d4", "d3", "adjoint"), ("d4", "p1", "adjoint"), ("d3", "p2", "adjoint"), ("p1", "d2", "adjoint"), ("p2", "d2", "adjoint"), ("d2", "d1", "adjoint"),
+        ("d4", "d3", "adjoint"), ("d4", "p1", "adjoint"), ("d3", "p2", "adjoint"),
+        ("p1", "d2", "adjoint"), ("p2", "d2", "adjoint"), ("d2", "d1", "adjoint"),
         ("2", "d3", "axis"), ("3", "p1", "axis"), ("2", "d1", "axis"),
     ]  # fmt: skip
     _graph(p, nodes, edges, 18)
@@ -467,10 +627,12 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "04_cost_of_the_two_modes": jacobians,
     "05_tensors": shapes,
     "06_autograd_tour": products,
+    "06b_backward_and_hooks": leaves,
     "07_grad_operation": pullback,
     "08_jvp_from_vjp": three_colours,
     "09_operations_only": downhill,
     "10_layers_and_cnn": convolution,
+    "10b_batch_norm_and_training": growth,
     "11_training": disc,
     "12_memory": checkpoints,
     "13_own_operation": overflow,
@@ -478,7 +640,6 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "15_gpu": memories,
     "bug_zoo": zoo,
     "documents_singa": creators,
-    "documents_torch_tensors": leaves,
     "documents_autogradlib": ladder,
     "documents_article": backward_graph,
 }

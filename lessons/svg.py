@@ -52,7 +52,15 @@ class Picture:
         head = " ".join(f"{_n(x)},{_n(y)}" for x, y in (wings[0], (x1, y1), wings[1]))
         self._parts.append(f'<polyline class="{style}" style="stroke-dasharray:none" points="{head}"/>')
 
-    def box(self, x: float, y: float, width: float, height: float, style: str = "plain", round_: float = 0.0) -> None:
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        style: str = "plain",
+        round_: float = 0.0,
+    ) -> None:
         """A rectangle; x, y: its upper left corner."""
         corner = f' rx="{_n(round_)}"' if round_ else ""
         self._parts.append(f'<rect class="{style}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"{corner}/>')

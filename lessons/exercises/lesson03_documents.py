@@ -33,11 +33,23 @@ wrong_products = Number(
     slips=(
         ("With neither transposed it is right: that is the ordinary rule.", lambda: 8.0),
         ("Where both are transposed, both gradients are wrong, not one.", lambda: 3.0),
-        ("Where only one operand is transposed, the gradient of that operand is right.", lambda: 6.0),
-        ("Where both are transposed it is wrong; but so is one gradient where only one operand is.", lambda: 2.0),
-        ("Try trans_B alone: beside A stands Bᵀ, so the gradient of A is Ȳ B, and the table says Ȳ Bᵀ.", lambda: 0.0),
+        (
+            "Where only one operand is transposed, the gradient of that operand is right.",
+            lambda: 6.0,
+        ),
+        (
+            "Where both are transposed it is wrong; but so is one gradient where only one operand is.",
+            lambda: 2.0,
+        ),
+        (
+            "Try trans_B alone: beside A stands Bᵀ, so the gradient of A is Ȳ B, and the table says Ȳ Bᵀ.",
+            lambda: 0.0,
+        ),
     ),
-    hints=("Take trans_B alone, Y = A Bᵀ. What are the two gradients?", "Then the same for trans_A alone, and for both."),
+    hints=(
+        "Take trans_B alone, Y = A Bᵀ. What are the two gradients?",
+        "Then the same for trans_A alone, and for both.",
+    ),
     tolerance=1e-9,
 )
 

@@ -428,10 +428,13 @@ TITLES = {
     "exp_reducer_jvp": "Exercise 1 · Both products by hand · jvp",
     "verdicts": "Exercise 2 · Zeros, None or an error",
     "hessian_times": "Exercise 3 · Hessian times v",
-    "sigmoid_function": "Exercise 4 · The sigmoid",
+    "sigmoid_function": "Exercise 1 · The sigmoid",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+LATER = ("twice", "halving-hook", "sigmoid_function")
+"""What is asked in the second half of the lesson: lesson06b.py."""
+EVERY: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES = {name: exercise for name, exercise in EVERY.items() if name not in LATER}
 
 EXERCISES["exp_reducer_vjp"].misconceptions += (
     Misconception(

@@ -22,7 +22,10 @@ total_of_g = Number(
     slips=(
         ("That is the partial derivative alone: x acts through y and z as well.", lambda: 4.0),
         ("The way through z is missing: z grows by 3 where x grows by 1.", lambda: 12.0),
-        ("The way through y is missing: ∂g/∂y = x, and y grows by 2x where x grows by 1.", lambda: 7.0),
+        (
+            "The way through y is missing: ∂g/∂y = x, and y grows by 2x where x grows by 1.",
+            lambda: 7.0,
+        ),
         ("The direct way is missing: x itself stands in xy.", lambda: 11.0),
     ),
     hints=("Three ways lead from x to g: directly, through y, and through z. Add them.",),

@@ -25,11 +25,23 @@ ladder_arrivals = Number(
     answer=paths,
     because="Each rung doubles the number of paths: 2 · 2 · … · 2 = 2¹⁰ = 1024. With 60 rungs the program would not end.",
     slips=(
-        ("That is once for each rung. But each rung passes on *every* gradient that it gets, twice.", lambda: 10.0),
-        ("Two for each rung, added. They multiply: each visit of a rung makes two visits of the next.", lambda: 20.0),
-        ("That counts all visits, those of the rungs as well; asked for are those of x.", lambda: 2047.0),
+        (
+            "That is once for each rung. But each rung passes on *every* gradient that it gets, twice.",
+            lambda: 10.0,
+        ),
+        (
+            "Two for each rung, added. They multiply: each visit of a rung makes two visits of the next.",
+            lambda: 20.0,
+        ),
+        (
+            "That counts all visits, those of the rungs as well; asked for are those of x.",
+            lambda: 2047.0,
+        ),
         ("One doubling too few: the lowest rung is x + x.", lambda: 512.0),
-        ("In a sweep in topological order it would be once with the sum; a recursion passes on each gradient by itself.", lambda: 1.0),
+        (
+            "In a sweep in topological order it would be once with the sum; a recursion passes on each gradient by itself.",
+            lambda: 1.0,
+        ),
     ),
     hints=("How often does x get one with 1 rung? With 2?",),
     tolerance=1e-9,

@@ -13,7 +13,14 @@ def leaves() -> float:
     def made() -> list[mg.Tensor]:
         a = mg.rand(10, requires_grad=True)
         copied, constant = mg.rand(10, requires_grad=True).double(), mg.rand(10).double()
-        return [a, copied, mg.rand(10, requires_grad=True) + 2, constant, mg.rand(10).double().requires_grad_(), a]
+        return [
+            a,
+            copied,
+            mg.rand(10, requires_grad=True) + 2,
+            constant,
+            mg.rand(10).double().requires_grad_(),
+            a,
+        ]
 
     return float(sum(t.is_leaf for t in made()))
 
@@ -25,10 +32,22 @@ number_of_leaves = Number(
     answer=leaves,
     because="b and c were made by an operation from a tensor that requires grad. d has no history, and e and f begin one.",
     slips=(
-        ("Two of them were made by an operation from a tensor that requires grad: those have a history.", lambda: 6.0),
-        ("d requires no gradient, so nothing is recorded behind it: by convention it is a leaf.", lambda: 3.0),
-        ("`.cuda()` copies, and copying a tensor that requires grad is an operation, recorded like the sum.", lambda: 5.0),
-        ("For d and e nothing was recorded when they were copied: they required no gradient then.", lambda: 2.0),
+        (
+            "Two of them were made by an operation from a tensor that requires grad: those have a history.",
+            lambda: 6.0,
+        ),
+        (
+            "d requires no gradient, so nothing is recorded behind it: by convention it is a leaf.",
+            lambda: 3.0,
+        ),
+        (
+            "`.cuda()` copies, and copying a tensor that requires grad is an operation, recorded like the sum.",
+            lambda: 5.0,
+        ),
+        (
+            "For d and e nothing was recorded when they were copied: they required no gradient then.",
+            lambda: 2.0,
+        ),
     ),
     hints=("For each tensor: did an operation make it from something that requires grad?",),
     tolerance=1e-9,

@@ -5,12 +5,12 @@ import re
 
 import numpy as np
 import pytest
-
-import minigrad as mg
-from minigrad.autograd.operators import NAMES
 from minigrad.lessons import documents, operators, static_figures
 from minigrad.lessons.documents import EXAMPLES, shows
 from minigrad.lessons.grading.local import run_notebook
+
+import minigrad as mg
+from minigrad.autograd.operators import NAMES
 from minigrad.networks import bprop_getters
 
 NOTEBOOKS = [path for path in documents.notebooks() if path.stem.startswith("documents_")]

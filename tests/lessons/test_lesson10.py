@@ -1,6 +1,5 @@
 """Lesson 10: what it says is so, and its exercises judge as they should."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ from minigrad.lessons.exercises.lesson10 import EXERCISES
 from minigrad.lessons.grading import check, predict
 from minigrad.lessons.grading.checking import check_exercise
 
-import minigrad as mg
 from minigrad.watch import trace_function
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "10_layers_and_cnn.ipynb"
@@ -42,14 +40,6 @@ def test_the_network_forks_once_and_the_fork_gets_two_contributions(scope):
                 assert value["shape"] == shapes[node], "an adjoint has the shape of its value"
 
 
-def test_the_training_learns_and_the_running_statistics_catch_up(scope):
-    net = scope["net"].eval()
-    with mg.no_grad():
-        right = (net(scope["images"][1500:]).argmax(1) == scope["labels"][1500:]).float().mean().item()
-    assert right > 0.85
-    assert float(re.match(r"[\d.]+", scope["by_running"])[0]) == pytest.approx(100 * right, abs=0.06)
-
-
 def test_the_other_way_to_write_each_rule_is_right_too():
     def adjoint_cat(g, channels):
         return tuple(np.split(g, np.cumsum(channels)[:-1], axis=1))
@@ -61,7 +51,6 @@ def test_the_other_way_to_write_each_rule_is_right_too():
         return out.reshape(*g.shape, 2, 2).swapaxes(1, 2).reshape(x.shape)
 
     assert check("adjoint_cat", adjoint_cat).passed and check("adjoint_max_pool", adjoint_max_pool).passed
-    assert check("adjoint_centred", lambda g: (np.eye(len(g)) - 1 / len(g)) @ g).passed
 
 
 def test_ties_are_worth_a_point_of_their_own():
@@ -88,7 +77,6 @@ def test_a_table_that_is_not_finished_says_what_is_next():
 
 @pytest.mark.parametrize("name, wrong, word", [
     ("conv1-parameters", 320, "no bias"), ("winners", 16, "Only the winner"), ("windows", 8, "own window"),
-    ("running-mean", 5, "by a tenth only"), ("running-mean", 4.5, "not of the old one"), ("equal-filters", 4, "tell the four apart"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):
     assert word in str(predict(name, wrong))
@@ -96,5 +84,5 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
-    for name in ("adjoint_cat", "adjoint_max_pool", "adjoint_centred"):
+    for name in ("adjoint_cat", "adjoint_max_pool"):
         assert check_exercise(EXERCISES[name], [scope[name]], seed).passed

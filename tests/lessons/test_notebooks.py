@@ -60,9 +60,9 @@ def test_no_two_exercises_of_the_course_share_a_name():
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS[:15], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem[0].isdigit()], ids=lambda p: p.stem)
 def test_what_a_check_says_is_headed_as_the_exercise_is_in_the_notebook(path):
-    exercises = importlib.import_module(f"minigrad.lessons.exercises.lesson{path.stem[:2]}").EXERCISES
+    exercises = importlib.import_module(f"minigrad.lessons.exercises.lesson{path.stem.partition('_')[0]}").EXERCISES
     heading, checked = "", []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
