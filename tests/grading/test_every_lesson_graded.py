@@ -85,7 +85,7 @@ def test_its_own_solution_gets_all_points(name, tmp_path):
     assert not [e for e in errors if "No module named" in e or "cannot import name" in e], errors
     page = Text(student_html("ada", name, result.judgements))
     assert page.words.count("✓ right") == len(result.judgements)
-    assert f"{result.points:g} of {result.points:g} points" in page.words
+    assert f"{result.points:g} of {result.points:g} point" in page.words
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -100,6 +100,6 @@ def test_an_untouched_one_gets_none_and_a_readable_page(name, tmp_path):
     assert "script" not in page.tags
     assert page.words.count("○ not started") == len(result.judgements) - len(begun)
     for words in (page.words, text):
-        assert f"0 of {load_sheet(LESSONS / name).max_points:g} points" in words
+        assert f"0 of {load_sheet(LESSONS / name).max_points:g} point" in words
         assert not re.search(r"Traceback|Ellipsis|ellipsis|NoneType|returned nothing", words)
         assert "It looks as if" not in words and "The first wrong node" not in words
