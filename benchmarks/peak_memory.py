@@ -13,14 +13,21 @@ import sys
 from pathlib import Path
 
 from benchmarks.harness import Run, Workload
+from minigrad.cli import processes
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def measure(workload: Workload, peer: str) -> int | None:
     """Bytes at the peak of one run of a peer that is installed, or None where the system does not tell."""
-    command = [sys.executable, "-m", "benchmarks.peak_memory", workload.name, peer]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    done = processes.run(
+        "benchmarks.peak_memory",
+        workload.name,
+        peer,
+        cwd=Path(__file__).parents[1],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{workload.name}: {peer} fails in a process of its own:\n{done.stderr}")
     return int(done.stdout) if done.stdout.strip() else None

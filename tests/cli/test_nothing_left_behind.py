@@ -33,7 +33,8 @@ ON_A_TERMINAL = (
 )
 """Makes standard input the terminal of its session, whose end is then told to the program by SIGHUP."""
 OTHER_LESSONS = (
-    "import sys; from pathlib import Path; from minigrad.cli import main, lab, site; {module}.LESSONS = Path({lessons!r}); sys.exit(main())"
+    "import sys; from pathlib import Path; from minigrad.cli import main, lab, release, site;"
+    " {module}.LESSONS = Path({lessons!r}); sys.exit(main())"
 )
 BUSY = "open('busy', 'w').close()\nx = 0\nwhile True: x += 1"
 """A cell that tells when it runs, and never ends."""
@@ -150,19 +151,25 @@ def begin(tmp_path) -> Iterator[Callable[..., Command]]:
 # --------------------------------------------------------------------------------------------------------------- the commands
 
 
-def _lessons(folder: Path) -> Path:
-    """A course of one lesson, whose cell does not end."""
+BENCHMARKS = "import runpy, sys; sys.argv[0] = 'benchmarks'; runpy.run_module('benchmarks', run_name='__main__', alter_sys=True)"
+
+
+def _lessons(folder: Path, count: int) -> Path:
+    """A course whose lessons have one cell each, which does not end."""
     lessons = folder / "lessons"
     lessons.mkdir(exist_ok=True)
     cell = {"cell_type": "code", "id": "busy", "metadata": {}, "source": BUSY.replace("busy", str(folder / "busy")), "outputs": []}
     text = {"cells": [{**cell, "execution_count": None}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (lessons / "01_busy.ipynb").write_text(json.dumps(text))
+    for number in range(count):
+        (lessons / f"{number:04}_busy.ipynb").write_text(json.dumps(text))
     return lessons
 
 
 def _program(name: str, folder: Path) -> str:
-    module = {"check": "lab", "site": "site"}.get(name)
-    return OTHER_LESSONS.format(module=module, lessons=str(_lessons(folder))) if module else ""
+    if name == "benchmarks":
+        return BENCHMARKS
+    module, lessons = {"check": ("lab", 1), "site": ("site", 1), "release": ("release", 2000)}.get(name, ("", 0))
+    return OTHER_LESSONS.format(module=module, lessons=str(_lessons(folder, lessons))) if module else ""
 
 
 def _grade(folder: Path) -> list[str]:
@@ -189,6 +196,9 @@ ARGUMENTS: dict[str, Callable[[Path], list[str]]] = {
     "check": lambda folder: ["lab", "--check"],
     "lab": _lab,
     "grade": _grade,
+    "grade cold": lambda folder: [*_grade(folder), "--cold"],
+    "release": lambda folder: ["release", str(folder / "handout")],
+    "benchmarks": lambda folder: ["scalar_chain", "--repeat", "1", "--out", str(folder / "figures")],
     "site": lambda folder: ["site", str(folder / "public")],
     "animate": lambda folder: ["animate", "*".join(["sin(x)"] * 20), "x=1", "-o", str(folder / "films" / "film.gif"), "--quiet"],
 }
@@ -228,11 +238,30 @@ def _grade_is_busy(command: Command) -> None:
     command.wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 1)
 
 
+def _files_are_released(command: Command) -> None:
+    """Some of the lessons are written, others not yet."""
+    command.wait_until(lambda: len(list((command.folder / "handout").glob("*.ipynb"))) > 10)
+
+
+def _memory_is_measured(command: Command) -> None:
+    """The times are taken; a process of its own runs the workload once more."""
+    command.wait_until(lambda: any("peak_memory" in line for line in command.processes()))
+
+
 def _film_is_drawn(command: Command) -> None:
     command.wait_until(lambda: list((command.folder / "films").glob(".film-*.gif")))
 
 
-BUSY_WHEN = {"check": _busy, "site": _busy, "lab": _lab_is_busy, "grade": _grade_is_busy, "animate": _film_is_drawn}
+BUSY_WHEN = {
+    "check": _busy,
+    "site": _busy,
+    "lab": _lab_is_busy,
+    "grade": _grade_is_busy,
+    "grade cold": _grade_is_busy,
+    "release": _files_are_released,
+    "benchmarks": _memory_is_measured,
+    "animate": _film_is_drawn,
+}
 NEEDED = {"check": ("nbclient", "ipykernel"), "lab": ("jupyterlab",), "site": ("sphinx", "myst_nb", "furo"), "animate": ("matplotlib",)}
 
 
@@ -256,7 +285,13 @@ def _work_is_whole(name: str, folder: Path) -> None:
     if name == "site":
         assert [path.name for path in (folder / "public").iterdir()] == ["index.html"]
         assert (folder / "public" / "index.html").read_text() == "the site before"
-    if name == "grade":
+    if name == "release":
+        released = list((folder / "handout").iterdir())
+        assert 10 < len(released) < 2000 and {path.suffix for path in released} == {".ipynb"}
+        assert all(json.loads(path.read_text())["cells"] for path in released)
+    if name == "benchmarks":
+        assert list((folder / "figures").iterdir()) == []
+    if name.startswith("grade"):
         from minigrad.lessons.grading.journal import last_hand_ins
 
         assert list(last_hand_ins(folder / "results" / "journal.jsonl")) == ["ada"]
@@ -273,8 +308,15 @@ def test_a_command_that_is_terminated_leaves_nothing(name, begin, tmp_path):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("how", ["SIGINT", "SIGHUP", "SIGKILL", "terminal"])
-@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        (name, how)
+        for name in ARGUMENTS
+        for how in ("SIGINT", "SIGHUP", "SIGKILL", "terminal")
+        if name not in ("grade cold", "release", "benchmarks") or how in ("SIGINT", "SIGKILL")
+    ],
+)
 def test_a_command_that_is_stopped_leaves_nothing(name, how, begin, tmp_path):
     _prepare(name, tmp_path)
     command = begin(name, how)
@@ -289,14 +331,17 @@ def test_a_command_that_is_stopped_leaves_nothing(name, how, begin, tmp_path):
 def test_a_command_that_is_stopped_at_any_moment_leaves_nothing(name, begin, tmp_path):
     """From the start of Python on; before the command has begun, the signal ends it as it ends any program."""
     chance = random.Random(name)
-    for turn in range(6):
+    moments = sorted(chance.uniform(0.02, 4.0) for _ in range(6))
+    commands = []
+    for turn in range(6):  # all at once: most of their time is waiting
         folder = tmp_path / str(turn)
         _prepare(name, folder)
-        command = begin(name, folder=folder)
-        time.sleep(chance.uniform(0.02, 4.0))
-        how = chance.choice(["SIGINT", "SIGTERM", "SIGHUP"])
+        commands.append(begin(name, folder=folder))
+    start = time.monotonic()
+    for moment, command in zip(moments, commands, strict=True):
+        time.sleep(max(0.0, start + moment - time.monotonic()))
         if command.process.poll() is None:
-            command.is_stopped_by(how)
+            command.is_stopped_by(chance.choice(["SIGINT", "SIGTERM", "SIGHUP"]))
 
 
 ORPHAN = """
