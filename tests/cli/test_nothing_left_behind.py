@@ -40,6 +40,12 @@ BUSY = "open('busy', 'w').close()\nx = 0\nwhile True: x += 1"
 """A cell that tells when it runs, and never ends."""
 
 
+def _heed_signals() -> None:
+    """A shell starts what runs in the background with SIGINT ignored, and nohup does so with SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Command:
     """A command in a process of its own, with its own folder for temporary files and its own home."""
 
@@ -75,6 +81,7 @@ class Command:
                 stdout=inputs if terminal else output,
                 stderr=inputs if terminal else output,
                 start_new_session=True,
+                preexec_fn=_heed_signals,
             )
 
     def processes(self) -> list[str]:
