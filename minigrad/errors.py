@@ -148,8 +148,13 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
 
 
 def with_hints(module: ModuleType) -> None:
-    """Give a module the `__getattr__` that says what to write instead of a name that it does not have."""
+    """Give a module the `__getattr__` that says what to write instead of a name that it does not have.
+
+    A module keeps one of its own: where an exercise forbids a module, it says so (lessons/grading/redact.py).
+    """
     names = vars(module)
+    if "__getattr__" in names:
+        return
 
     def __getattr__(name: str) -> Any:
         raise no_such_name(module.__name__, name, names)
