@@ -393,18 +393,50 @@ logical_or = _binary(ew.logical_or, "Whether one is non-zero.")
 logical_xor = _binary(ew.logical_xor, "Whether exactly one is non-zero.")
 
 
+_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+
+
+def _check_factor(function: str, name: str, factor: Any, *operands: Any) -> None:
+    """Raise DTypeError for a factor that would change the kind of the result: a floating one beside
+    integers, a complex one beside real numbers, a boolean beside numbers.
+
+    PyTorch refuses these too, or cuts the factor off.
+    """
+    values = [a.array if isinstance(a, Tensor) else a for a in (factor, *operands)]
+    kind, dtype = backend.result_type(values[:1]).kind, backend.result_type(values[1:])
+    rank, room = _RANK_OF_KIND[kind], _RANK_OF_KIND[dtype.kind]
+    if rank > max(room, 1) or (kind == "b" and dtype.kind != "b"):
+        what = ("a boolean", "an integer", "a floating-point number", "a complex number")[rank]
+        raise DTypeError(
+            f"{function}: {name} is {what} ({factor!r}), but the operands are {dtype}. "
+            f"Convert them first, or write the product out: {name} * y promotes."
+        )
+
+
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
-    """input + alpha · other. Operands broadcast; dtypes are promoted."""
+    """input + alpha · other. Operands broadcast; dtypes are promoted.
+
+    Raises DTypeError for an alpha of a higher kind than the operands: 0.5 beside integers.
+    """
     if out is not None:
         return _into(out, add(input, other, alpha=alpha), "add", (input, other))
-    return _plus(input, other if type(alpha) is int and alpha == 1 else mul(other, alpha))
+    if type(alpha) is int and alpha == 1:
+        return _plus(input, other)
+    _check_factor("add", "alpha", alpha, input, other)
+    return _plus(input, mul(other, alpha))
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
-    """input - alpha · other. Operands broadcast; dtypes are promoted."""
+    """input - alpha · other. Operands broadcast; dtypes are promoted.
+
+    Raises DTypeError for an alpha of a higher kind than the operands: 0.5 beside integers.
+    """
     if out is not None:
         return _into(out, sub(input, other, alpha=alpha), "sub", (input, other))
-    return _minus(input, other if type(alpha) is int and alpha == 1 else mul(other, alpha))
+    if type(alpha) is int and alpha == 1:
+        return _minus(input, other)
+    _check_factor("sub", "alpha", alpha, input, other)
+    return _minus(input, mul(other, alpha))
 
 
 subtract = sub
@@ -872,8 +904,9 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The matrix product input @ other; one-dimensional operands count as row and column, leading axes broadcast. Raises ShapeError,
-    which names the sizes, where they do not fit."""
+    """The matrix product input @ other; one-dimensional operands count as row and column, leading axes broadcast. Dtypes are
+    promoted (PyTorch refuses different ones). Raises ShapeError, which names the sizes, where they
+    do not fit."""
     if out is not None:
         return _into(out, matmul(input, other), "matmul", (input, other))
     a, b = as_tensor(input), as_tensor(other)

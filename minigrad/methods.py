@@ -800,7 +800,11 @@ def detach(self: Tensor) -> Tensor:
 
 @_method
 def detach_(self: Tensor) -> Tensor:
-    """Forget the history, in place. Raises for views, whose history is their base's."""
+    """Forget the history, in place. Raises for views, whose history is their base's.
+
+    What was computed from the tensor before keeps its graph, and its gradient: PyTorch raises in
+    such a backward pass.
+    """
     if self.window is not None:
         raise InPlaceError("detach_: a view's history belongs to its base. Use .detach().")
     self.node = self.tangents = None
@@ -828,7 +832,9 @@ attach(
     property(
         lambda self: _unversioned(self),
         _set_data,
-        doc="The values without history; writing to them is not noticed by the engine (an escape hatch).",
+        doc="The values without history. Writing to them is not noticed by the engine (an escape hatch). "
+        "A new value counts as an in-place change: a graph that needs the old values raises InPlaceError, where PyTorch computes "
+        "a wrong gradient with the new ones.",
     ),
 )
 

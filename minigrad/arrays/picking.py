@@ -141,8 +141,11 @@ def _whole(x: Tensor, dim: int, index: Any, source: Any, accumulate: bool, funct
 
 def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """x with alpha times the parts of `source` added at the indices of one dimension; repeated indices accumulate."""
-    source = as_tensor(source)
-    return _whole(as_tensor(x), dim, index, source if type(alpha) is int and alpha == 1 else source * alpha, True, "index_add")
+    x, source = as_tensor(x), as_tensor(source)
+    if type(alpha) is not int or alpha != 1:
+        fn._check_factor("index_add", "alpha", alpha, x, source)
+        source = source * alpha
+    return _whole(x, dim, index, source, True, "index_add")
 
 
 def index_copy(x: Any, dim: int, index: Any, source: Any) -> Tensor:

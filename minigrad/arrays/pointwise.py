@@ -123,7 +123,9 @@ def lerp(start: Any, end: Any, weight: Any) -> Tensor:
 
 @in_float32
 def addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
-    """x + value · a · b."""
+    """x + value · a · b. Raises DTypeError for a value of a higher kind than x, a and b."""
+    if type(value) is not int:
+        fn._check_factor("addcmul", "value", value, x, a, b)
     product = as_tensor(a) * b
     return x + (product if type(value) is int and value == 1 else product * value)  # type: ignore[no-any-return]
 

@@ -211,8 +211,12 @@ def bmm(a: Any, b: Any) -> Tensor:
     return fn.matmul(a, b)
 
 
-def _added(x: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """beta x + alpha product; with beta = 0 the values of x do not count, not even NaN."""
+def _added(function: str, x: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta x + alpha product; with beta = 0 the values of x do not count, not even NaN.
+    Raises DTypeError for factors of a higher kind."""
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if type(factor) is not int:
+            fn._check_factor(function, name, factor, x, product)
     product = product if type(alpha) in (int, float) and alpha == 1 else product * alpha
     if type(beta) in (int, float) and beta == 0:
         return product
@@ -221,28 +225,28 @@ def _added(x: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
 
 def addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of matrices; x broadcasts."""
-    return _added(as_tensor(x), mm(a, b), beta, alpha)
+    return _added("addmm", as_tensor(x), mm(a, b), beta, alpha)
 
 
 def addmv(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of a matrix and a vector; x broadcasts."""
-    return _added(as_tensor(x), mv(a, b), beta, alpha)
+    return _added("addmv", as_tensor(x), mv(a, b), beta, alpha)
 
 
 def baddbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of batches of matrices; x broadcasts."""
-    return _added(as_tensor(x), bmm(a, b), beta, alpha)
+    return _added("baddbmm", as_tensor(x), bmm(a, b), beta, alpha)
 
 
 def addbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha Σ (a[i] @ b[i]) over the batch; x broadcasts."""
     products = bmm(a, b)
-    return _added(as_tensor(x), fn.sum(products, 0, dtype=products.dtype), beta, alpha)
+    return _added("addbmm", as_tensor(x), fn.sum(products, 0, dtype=products.dtype), beta, alpha)
 
 
 def addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha outer(a, b); x broadcasts."""
-    return _added(as_tensor(x), outer(a, b), beta, alpha)
+    return _added("addr", as_tensor(x), outer(a, b), beta, alpha)
 
 
 @fn.in_own_memory

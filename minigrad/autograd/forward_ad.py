@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ..engine.forward import GivenTangents
 from ..engine.modes import forward_level, state
 from ..engine.record import history
 from ..errors import AutogradError, ShapeError
@@ -68,6 +69,9 @@ def current_level(level: int | None = None) -> int:
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     """`tensor` carrying `tangent` (same shape and dtype) at the innermost open level.
 
+    The result shares its memory with both: an in-place operation on it changes `tensor` and, unless
+    it is expanded or requires grad, `tangent`.
+
     Raises ShapeError or AutogradError where they do not fit, ValueError for integers, AutogradError where no level is open.
     """
     where = current_level(level)
@@ -85,7 +89,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             "or give unpack_dual(tangent).primal."
         )
     dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else alias(primal)
-    dual.tangents = {**(dual.tangents or {}), where: tangent}
+    dual.tangents = GivenTangents({**(dual.tangents or {}), where: tangent})
+    dual.tangents.given = where
     return dual
 
 

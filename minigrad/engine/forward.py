@@ -16,6 +16,13 @@ from ..tensor import Tensor, wrap
 from .modes import state
 
 
+class GivenTangents(dict[int, Tensor]):
+    """Tangents of which one, at level `given`, is a tensor of the user's (`make_dual`): in-place
+    operations on the dual tensor write into it, as they write into the primal."""
+
+    given = 0
+
+
 def push_all(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], out: Tensor) -> dict[int, Tensor] | None:
     """The result's tangents at all open levels at which some input has one; None if there is none."""
     for level in _levels(args):

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import observe, primitive
-from ..backend import axis_order, is_differentiable, is_expanded, is_writable, overlaps_itself
+from ..backend import axis_order, is_differentiable, is_expanded, is_writable, overlaps_itself, zeros
 from ..errors import InPlaceError, ShapeError
 from ..nodes import Leaf, OpNode, Version
 from ..observe import observers
 from ..tensor import Tensor, memory_version, overwrite_payload, wrap
+from .forward import GivenTangents
 from .modes import state
 from .record import _node, history
 
@@ -62,7 +63,26 @@ def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
         _move_retained(target, value.node)
         target.node = value.node
     if value.tangents is not None or target.tangents is not None:
-        target.tangents = value.tangents
+        target.tangents = _tangents_after(target.tangents, value.tangents)
+
+
+def _tangents_after(old: Any, new: dict[int, Tensor] | None) -> dict[int, Tensor] | None:
+    """The tangents of a tensor that was overwritten by a value with the tangents `new`. The one
+    that the user gave is overwritten in its own memory, where it may be."""
+    if type(old) is not GivenTangents or old.given not in state.levels:
+        return new
+    level, given = old.given, old[old.given]
+    value = (new or {}).get(level)
+    if value is None:
+        value = wrap(zeros(given.shape, given.dtype, given.array))
+    try:
+        if value is not given:
+            assign(given, value, "an in-place operation on the dual tensor of this tangent")
+    except InPlaceError:  # expanded, or a leaf that requires grad
+        return new
+    made = GivenTangents(new or {})
+    made.given, made[level] = level, given
+    return made
 
 
 def check_target(target: Tensor, operation: str, differentiable: bool = False, uniform: bool = False) -> None:
@@ -170,6 +190,6 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
         if old is not None and old.retained is not None:
             base.node.retained, old.retained = old.retained, None
     overwrite_payload(target, value.array)
-    base.tangents = tangents
+    base.tangents = _tangents_after(base.tangents, tangents)
     memory_version(base)
     history(target)

@@ -28,6 +28,7 @@ from ..backend import FAST_DTYPES, ignore_float_errors, numpy
 from ..primitive import bilinear, linear, primitive
 from .batch import join_images, shift_axes
 from .costs import convolution_cost, convolution_weight_cost, each_input, in_windows, scattered_products
+from .elementwise import zeros_like
 from .reduce import sum_forward
 from .sums import accumulator
 
@@ -457,6 +458,12 @@ def _max_push(
     return pushed
 
 
+def _no_change(g: Any, x: Any) -> Any:
+    """Which element is the largest does not change with x. Zeros instead of no rule: as in PyTorch,
+    the second derivative exists and is 0."""
+    return zeros_like(x)
+
+
 window_max = primitive(
     "window_max",
     _window_max,
@@ -483,7 +490,7 @@ window_max_pull = primitive(
         lambda c, x, m, *, axis, size, stride, dilation, padding: window_max_push(
             c, x, m, axis=axis, size=size, stride=stride, dilation=dilation, padding=padding
         ),
-        None,
+        _no_change,
         None,
     ],
     [
@@ -505,7 +512,7 @@ window_max_push = primitive(
         lambda c, x, m, *, axis, size, stride, dilation, padding: window_max_pull(
             c, x, m, axis=axis, size=size, stride=stride, dilation=dilation, padding=padding
         ),
-        None,
+        _no_change,
         None,
     ],
     [

@@ -39,6 +39,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to the given one, which may lie between two. Raises ValueError for a negative one."""
+        if epoch is None:
+            self._check_order()
         self._place = self._place + 1 if epoch is None else float(epoch)
         if self._place < 0:
             raise ValueError(f"CosineAnnealingWarmRestarts: the epoch must not be negative, got {epoch}.")

@@ -33,6 +33,9 @@ class Optimizer:
     scheduled: tuple[str, ...] = ()
     """Settings that `numbers` hands on: a schedule may change them, and a compiled step (`mg.compile`) reads them anew in each run."""
 
+    _stepped = False
+    """Whether it has made a step, for schedules, which begin after the first one."""
+
     linear = False
     """Whether `rule` is linear in gradient and state, so that complex numbers need no separation
     into parts. Squares and signs are those of each part, as in PyTorch."""
@@ -90,6 +93,7 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure`, if given, computes the loss anew first; its result is returned."""
+        self._stepped = True
         loss = None
         if closure is not None:
             with enable_grad():
@@ -105,6 +109,7 @@ class Optimizer:
         """Update one parameter with a gradient (SINGA's way)."""
         if grad.shape != param.shape:
             raise ValueError(f"{type(self).__name__}.update: the gradient has shape {grad.shape}, the parameter {param.shape}.")
+        self._stepped = True
         self._known.setdefault(id(param), param)
         with ignore_float_errors():
             self._apply(param, grad.array, self._group_of(param))

@@ -7,6 +7,7 @@ form, r · f(e) / f(e-1), so schedules on one optimiser multiply.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,12 @@ class LRScheduler:
         return [self._carried(group["lr"], i) for i, group in enumerate(self.groups)]
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to the given one as if there were no other schedule."""
+        """Go to the next epoch, or to the given one as if there were no other schedule.
+
+        Warns if the optimiser has made no step yet: the initial rate would never be used.
+        """
+        if epoch is None:
+            self._check_order()
         self._adopt_groups()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         rates = self.get_lr() if epoch is None or type(self).factor is LRScheduler.factor else self.closed_form()
@@ -92,6 +98,19 @@ class LRScheduler:
         if untouched:
             for group, rate in zip(self.groups, self._last_lr, strict=True):
                 group["lr"] = rate
+
+    def _check_order(self) -> None:
+        """Warn, once for an optimiser, of a first step before the optimiser's first step."""
+        optimizer = self.optimizer
+        if self.last_epoch < 0 or optimizer._stepped or type(optimizer).step is not Optimizer.step:
+            return
+        optimizer._stepped = True
+        warnings.warn(
+            f"{type(self).__name__}.step() was called before the optimiser's step(), so the first "
+            "rate of the schedule is skipped. Call optimizer.step() first, then scheduler.step().",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _adopt_groups(self) -> None:
         """Take in groups that were added to the optimiser since. Raises ValueError where they have no settings."""

@@ -334,7 +334,7 @@ class World:
             self._watch(name, [f"the setting {key}" for key in keys], functools.partial(_values_of, group, keys))
         labels = [f"{name}.param_groups[{i}]" for i in range(len(optimizer.param_groups))]
         self._watch(f"{name}.param_groups", labels, lambda: optimizer.param_groups)
-        self._object(name, optimizer, {"state", "defaults", "param_groups", "_known"})
+        self._object(name, optimizer, {"state", "defaults", "param_groups", "_known", "_stepped"})
 
     def _array(self, name: str, array: Any) -> None:
         if type(array) in backend.MODULES and getattr(array, "ndim", 0) == 0 and not isinstance(array, backend.NumpyArray):

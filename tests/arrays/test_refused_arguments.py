@@ -1,5 +1,6 @@
 """Arguments without meaning are refused, where a result would hide the mistake."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -21,6 +22,74 @@ REFUSED = {
         "weight",
     ),
 }
+
+INTEGERS, SQUARE = mg.tensor([1, 2]), mg.tensor([[1, 2], [3, 4]])
+FACTORS = {
+    "add": lambda **k: mg.add(INTEGERS, INTEGERS, alpha=k["factor"]),
+    "add_": lambda **k: INTEGERS.clone().add_(INTEGERS, alpha=k["factor"]),
+    "sub": lambda **k: mg.sub(INTEGERS, 3, alpha=k["factor"]),
+    "rsub": lambda **k: mg.rsub(INTEGERS, INTEGERS, alpha=k["factor"]),
+    "addmm alpha": lambda **k: mg.addmm(SQUARE, SQUARE, SQUARE, alpha=k["factor"]),
+    "addmm beta": lambda **k: mg.addmm(SQUARE, SQUARE, SQUARE, beta=k["factor"]),
+    "addmv": lambda **k: mg.addmv(INTEGERS, SQUARE, INTEGERS, alpha=k["factor"]),
+    "addr": lambda **k: mg.addr(SQUARE, INTEGERS, INTEGERS, alpha=k["factor"]),
+    "addbmm": lambda **k: mg.addbmm(SQUARE, SQUARE[None], SQUARE[None], alpha=k["factor"]),
+    "baddbmm": lambda **k: mg.baddbmm(SQUARE[None], SQUARE[None], SQUARE[None], beta=k["factor"]),
+    "addcmul": lambda **k: mg.addcmul(INTEGERS, INTEGERS, INTEGERS, value=k["factor"]),
+    "index_add": lambda **k: mg.index_add(INTEGERS, 0, INTEGERS - 1, INTEGERS, alpha=k["factor"]),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_of_a_higher_kind_are_refused_and_integers_are_not(name):
+    """PyTorch refuses 1.5 beside integers too, or counts it as 1 (addmm)."""
+    for factor in (1.5, 1j, True, mg.tensor(1.5)):
+        with pytest.raises(mg.errors.DTypeError, match="the operands are int64"):
+            FACTORS[name](factor=factor)
+    assert FACTORS[name](factor=2).dtype == mg.int64
+
+
+def test_factors_of_floating_and_boolean_operands():
+    ones, yes = mg.ones(2), mg.tensor([True, False])
+    for factor in (1j, True):
+        with pytest.raises(mg.errors.DTypeError, match="the operands are float32"):
+            mg.add(ones, ones, alpha=factor)
+    assert mg.add(INTEGERS, ones, alpha=0.5).tolist() == [1.5, 2.5]
+    assert mg.add(INTEGERS, 2.5, alpha=0.5).tolist() == [2.25, 3.25]
+    assert mg.add(ones + 0j, ones, alpha=1j).tolist() == [1 + 1j, 1 + 1j]
+    assert mg.add(yes, yes, alpha=True).tolist() == [True, False]
+
+
+ONES, WIDE, WHOLE = mg.ones(2, 2), mg.ones(2, 2, dtype=mg.float64), mg.ones(2, 2, dtype=mg.int64)
+PRODUCTS = {
+    "matmul": lambda a, b: a @ b,
+    "mm": mg.mm,
+    "mv": lambda a, b: mg.mv(a, b[0]),
+    "dot": lambda a, b: mg.dot(a[0], b[0]),
+    "bmm": lambda a, b: mg.bmm(a[None], b[None]),
+    "addmm": lambda a, b: mg.addmm(a, a, b),
+    "einsum": lambda a, b: mg.einsum("ij,jk->ik", a, b),
+    "tensordot": lambda a, b: mg.tensordot(a, b, 1),
+    "linear": mg.nn.functional.linear,
+    "the bias of linear": lambda a, b: mg.nn.functional.linear(a, a, b[0]),
+    "conv1d": lambda a, b: mg.nn.functional.conv1d(a[None], b[None]),
+    "the bias of conv1d": lambda a, b: mg.nn.functional.conv1d(a[None], a[None], b[0, :1]),
+    "conv_transpose1d": lambda a, b: mg.nn.functional.conv_transpose1d(a[None], b[:, None]),
+    "prelu": lambda a, b: mg.nn.functional.prelu(a, b[0, :1]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_promote(name):
+    """Operands of different dtypes, which PyTorch refuses, are promoted as in a sum: nothing is
+    lost, and a gradient has the dtype of its own tensor."""
+    call = PRODUCTS[name]
+    assert call(ONES, WIDE).dtype == call(WIDE, ONES).dtype == mg.float64
+    assert call(ONES, WHOLE).dtype == mg.float32
+    leaf = mg.ones(2, 2, requires_grad=True)
+    call(leaf, WIDE * (1 / 3)).sum().backward()
+    assert leaf.grad.dtype == mg.float32
+    np.testing.assert_allclose(call(ONES, WIDE / 3).numpy(), call(WIDE, WIDE / 3).numpy(), rtol=1e-15, atol=0)
 
 
 @pytest.mark.parametrize("name", REFUSED)

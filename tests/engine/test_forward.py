@@ -303,3 +303,48 @@ def test_nested_grad_in_jvp_in_grad_with_a_shared_variable():
     middle = lambda x: jvp(inner, (x,), (mg.ones_like(x),))[1]
     outer = grad(lambda x: middle(x) * x)
     assert outer(mg.tensor(2.0, dtype=mg.float64)).item() == 144.0
+
+
+def test_in_place_operations_on_a_dual_tensor_write_into_its_tangent():
+    """As into the primal: the dual tensor shares its memory with both."""
+    with fwad.dual_level():
+        primal, tangent = mg.full((3,), 2.0), mg.ones(3)
+        x = fwad.make_dual(primal, tangent)
+        x.mul_(3)
+        assert primal.tolist() == [6.0] * 3 and tangent.tolist() == [3.0] * 3
+        x[:1].mul_(2)
+        x[2] = 7.0
+        assert primal.tolist() == [12.0, 6.0, 7.0] and tangent.tolist() == [6.0, 3.0, 0.0]
+        assert fwad.unpack_dual(x).tangent is tangent
+        x.fill_(1.0)
+        assert tangent.tolist() == [0.0] * 3 and fwad.unpack_dual(x).tangent is tangent
+
+
+def test_tangents_of_others_stay_as_they_are():
+    """A result may share its tangent's memory with its input: an in-place operation on the result
+    does not reach it. Nor does one on a dual tensor reach a tangent that cannot be overwritten."""
+    with fwad.dual_level():
+        tangent = mg.ones(2)
+        x = fwad.make_dual(mg.ones(2), tangent)
+        y = x + 1
+        y.mul_(5)
+        assert tangent.tolist() == [1.0, 1.0] and fwad.unpack_dual(y).tangent.tolist() == [5.0] * 2
+        expanded, leaf = mg.ones(1).expand(2), mg.ones(2, requires_grad=True)
+        for given in (expanded, leaf):
+            z = fwad.make_dual(mg.ones(2), given)
+            z.mul_(4)
+            assert given.tolist() == [1.0, 1.0] and fwad.unpack_dual(z).tangent.tolist() == [4.0] * 2
+        fwad.unpack_dual(z).tangent.sum().backward()
+        assert leaf.grad.tolist() == [4.0, 4.0]
+
+
+def test_a_tangent_overwritten_at_two_levels():
+    """d/dt of (x·(1+t))·2 at the outer level, through an in-place product at the inner one."""
+    with fwad.dual_level():
+        outer = fwad.make_dual(mg.ones(2), mg.full((2,), 3.0))
+        with fwad.dual_level():
+            tangent = outer * 1
+            x = fwad.make_dual(mg.ones(2), tangent)
+            x.mul_(2)
+            found = fwad.unpack_dual(x).tangent
+        assert found is tangent and fwad.unpack_dual(tangent).tangent.tolist() == [6.0, 6.0]

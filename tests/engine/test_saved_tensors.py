@@ -715,3 +715,32 @@ def test_blocks_that_allow_mutation_do_not_nest():
         pass
     with graph.allow_mutation_on_saved_tensors():
         pass
+
+
+def test_what_was_computed_before_detach_keeps_its_gradient():
+    """y = e^w · w with e^w detached in place afterwards: dy/dw = e^w (1 + w). PyTorch refuses."""
+    w = mg.tensor([0.0, 1.0], requires_grad=True)
+    e = w.exp()
+    y = e * w
+    e.detach_()
+    (g,) = mg.autograd.grad(y.sum(), [w], create_graph=True)
+    np.testing.assert_allclose(g.tolist(), np.exp([0.0, 1.0]) * [1.0, 2.0], rtol=1e-6)
+    (second,) = mg.autograd.grad(g.sum(), [w])
+    np.testing.assert_allclose(second.tolist(), np.exp([0.0, 1.0]) * [2.0, 3.0], rtol=1e-6)
+    assert not (e * w).detach().requires_grad and e.is_leaf
+
+
+def test_new_data_counts_as_a_change_in_place():
+    """Where the graph needs the old values it says so; PyTorch takes the new ones: 10 instead of
+    2. A graph that does not need them is not disturbed."""
+    x = mg.ones(2, requires_grad=True)
+    needs, needs_not = (x * x).sum(), (x * 3).sum()
+    before = x._version
+    x.data = mg.full((2,), 5.0)
+    assert x._version == before + 1
+    with pytest.raises(InPlaceError, match="modified in place"):
+        needs.backward()
+    needs_not.backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    x.data.mul_(2)  # what is done to .data is not counted
+    assert x._version == before + 1 and x.tolist() == [10.0, 10.0]

@@ -414,3 +414,12 @@ def test_drawing_a_class():
 def test_mistakes(call, error, words):
     with pytest.raises(error, match=words):
         call(mg.tensor(normal(4, 5)))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_unpooling_of_an_empty_batch(axes):
+    x = mg.zeros((0, 2, *[4] * axes), requires_grad=True)
+    pooled, indices = getattr(F, f"max_pool{axes}d")(x, 2, return_indices=True)
+    whole = getattr(F, f"max_unpool{axes}d")(pooled, indices, 2)
+    whole.sum().backward()
+    assert whole.shape == x.grad.shape == x.shape

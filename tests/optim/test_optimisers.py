@@ -12,6 +12,8 @@ from minigrad import backend, optim
 from tests.helpers.fake_device import FakeArray, fake, synchronised, uploaded
 from tests.helpers.tables import in_one_test
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*called before the optimiser")
+
 OPTIMISERS = [
     ("SGD", {"lr": 0.1}),
     ("SGD", {"lr": 0.1, "momentum": 0.9}),

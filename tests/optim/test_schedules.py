@@ -12,6 +12,8 @@ import pytest
 import minigrad as mg
 from tests.helpers.tables import in_one_test
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*called before the optimiser")
+
 STEPS = 26
 SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "step": lambda s, o: s.StepLR(o, 3, 0.5),
@@ -338,3 +340,31 @@ def test_mistakes(call: Callable[[Any, Any], Any], error: type[Exception], text:
 def over(schedule: Any, steps: int) -> None:
     for _ in range(steps):
         schedule.step()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["StepLR", "CosineAnnealingWarmRestarts"])
+def test_a_schedule_before_the_first_step_warns_once(name: str) -> None:
+    """The initial rate would be skipped."""
+    made = optimiser(mg)
+    schedule = getattr(mg.optim.lr_scheduler, name)(made, 2)
+    with pytest.warns(UserWarning, match=f"{name}.step.. was called before the optimiser's step"):
+        schedule.step()
+    schedule.step()
+    for step in (lambda o: o.step(), lambda o: o.update(mg.ones(2), mg.ones(2))):
+        fresh = optimiser(mg)
+        schedule = getattr(mg.optim.lr_scheduler, name)(fresh, 2)
+        step(fresh)
+        schedule.step()  # no warning
+
+
+@pytest.mark.filterwarnings("error")
+def test_sequences_and_chains_begin_without_a_warning() -> None:
+    made = optimiser(mg)
+    parts = [mg.optim.lr_scheduler.StepLR(made, 2) for _ in range(2)]
+    sequence = mg.optim.lr_scheduler.SequentialLR(made, parts, [2])
+    chain = mg.optim.lr_scheduler.ChainedScheduler(parts)
+    made.step()
+    for schedule in (sequence, chain):
+        over(schedule, 3)
+        schedule.restart()

@@ -58,7 +58,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
     x, slope = as_tensor(input), as_tensor(weight)
     if slope.numel() != 1 and (x.ndim < 2 or slope.numel() != x.shape[1]):
         raise ShapeError(f"prelu: weight of shape {slope.shape} has not one slope for each channel of input {x.shape}.")
-    slope = on_axis(slope, 1, x.ndim) if slope.numel() != 1 else slope.reshape(())
+    slope = slope.reshape((1,) * x.ndim) if slope.numel() == 1 else on_axis(slope, 1, x.ndim)
     return _above_zero(x, x * slope)
 
 

@@ -23,7 +23,8 @@ from .common import channels_hint, each, on_axis
 
 
 def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
-    """input (N, C, L) with weight (O, C/groups, K): (N, O, L'). padding: zeros at both ends, "same" or "valid"."""
+    """input (N, C, L) with weight (O, C/groups, K): (N, O, L'). padding: zeros at both ends, "same" or "valid".
+    Dtypes are promoted (PyTorch refuses different ones)."""
     return convolution(input, weight, bias, stride, padding, dilation, groups, 1)
 
 

@@ -15,7 +15,8 @@ from ...tensor import Tensor, as_tensor
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
-    """x Wᵀ + b: input (…, inputs), weight (outputs, inputs), bias (outputs,): (…, outputs). Raises ShapeError where sizes differ."""
+    """x Wᵀ + b: input (…, inputs), weight (outputs, inputs), bias (outputs,): (…, outputs). Dtypes
+    are promoted (PyTorch refuses different ones). Raises ShapeError where sizes differ."""
     x, w = as_tensor(input), as_tensor(weight)
     if x.ndim == 0 or w.ndim not in (1, 2) or x.shape[-1] != w.shape[-1]:
         flat = x.ndim > 2 and w.ndim > 0 and math.prod(x.shape[1:]) == w.shape[-1]
