@@ -417,6 +417,12 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 
 
 @_method
+def __reversed__(self: Tensor) -> Tensor:
+    """The rows in reverse order, as a tensor; a 0-d tensor itself."""
+    return functions.flip(self, 0) if self.ndim else self
+
+
+@_method
 def __contains__(self: Tensor, value: Any) -> bool:
     return bool(functions.any(ew.eq(self, value)))
 

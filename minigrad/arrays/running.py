@@ -88,7 +88,8 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = Non
 def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements that are not NaN."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
-    return fn.sum(fn.where(fn.isnan(x), 0.0, x) if backend.is_differentiable(x.dtype) else x, dim, keepdim)
+    numbers = fn.where(fn.isnan(x), 0.0, x) if backend.is_differentiable(x.dtype) else x
+    return fn.sum(numbers, dim, keepdim, dtype=dtype)
 
 
 @in_float32

@@ -325,7 +325,9 @@ def _sloped(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
         h: Any = lambda start, length: narrow(width, axis, start, length)
     else:
         h = lambda start, length: spacing
-    if n > 2:
+    if n > 2 and not isinstance(spacing, Tensor):  # 0 · ∞ must not come in
+        inside = (part(2, n - 2) - part(0, n - 2)) / (2 * spacing)
+    elif n > 2:
         a, b = h(0, n - 2), h(1, n - 2)
         inside = part(0, n - 2) * (-b / (a * (a + b))) + part(1, n - 2) * ((b - a) / (a * b)) + part(2, n - 2) * (a / (b * (a + b)))
     if edge_order == 1:
@@ -380,7 +382,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
         edges = cumsum(x / total, -1)
         draws = fn.rand(*x.shape[:-1], num_samples, dtype=backend.float64) * edges[..., -1:]
         return searchsorted(edges, draws, right=True)
-    if num_samples > int(fn.amin(fn.sum(x > 0, -1)).item()):
+    if x.numel() and num_samples > int(fn.amin(fn.sum(x > 0, -1)).item()):
         raise RuntimeError(f"multinomial: cannot draw {num_samples} different indices from the weights that are not 0.")
     keys = fn.log(-fn.log(fn.rand(*x.shape, dtype=backend.float64))) - fn.log(x)
     return argsort(keys, -1)[..., :num_samples]

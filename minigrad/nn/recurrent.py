@@ -60,6 +60,11 @@ def _gru_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> 
     return (n + z * (state[0] - n),)
 
 
+def _bound(hidden_size: int) -> float:
+    """The largest absolute value of an initial weight."""
+    return 1 / math.sqrt(hidden_size) if hidden_size else 0.0
+
+
 def _check_dtypes(tensors: Iterable[Tensor], dtype: DType, layer: str) -> None:
     """Raise DTypeError unless all have the dtype of the weights."""
     for x in tensors:
@@ -116,7 +121,7 @@ class _Recurrent(Module):
                 shapes |= {"weight_hr": (self.proj_size, hidden_size)} if self.proj_size else {}
                 for name, shape in shapes.items():
                     made = parameter(*shape, dtype=dtype, device=device)
-                    setattr(self, name + end, init.uniform_(made, -1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size)))
+                    setattr(self, name + end, init.uniform_(made, -_bound(hidden_size), _bound(hidden_size)))
 
     @property
     def out_size(self) -> int:
@@ -323,7 +328,7 @@ class _Cell(Module):
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None, device: Any = None) -> None:
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        bound = 1 / math.sqrt(hidden_size)
+        bound = _bound(hidden_size)
         rows = self.gates * hidden_size
         self.weight_ih = init.uniform_(parameter(rows, input_size, dtype=dtype, device=device), -bound, bound)
         self.weight_hh = init.uniform_(parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound)

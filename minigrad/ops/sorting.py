@@ -13,7 +13,13 @@ from .batch import shift_axes
 from .costs import MOVES, each_input, sorting, steps
 
 
+def _sortable(x: Any) -> Any:
+    """NumPy's sorts put NaN last only in its own dtypes: bfloat16 is sorted as float32."""
+    return x.astype("float32") if x.dtype.kind == "V" else x
+
+
 def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
+    x = _sortable(x)
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable")
     turned = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")  # equals keep their order, NaN comes first
@@ -44,6 +50,7 @@ leader = constant("leader", _leader, real_only=True, batch=shift_axes, cost=step
 
 
 def _searchsorted(xp: Any, sorted_sequence: Any, values: Any, *, side: str) -> Any:
+    sorted_sequence, values = _sortable(sorted_sequence), _sortable(values)
     if sorted_sequence.ndim == 1:
         return xp.searchsorted(sorted_sequence, values, side)
     rows, wanted = sorted_sequence.reshape(-1, sorted_sequence.shape[-1]), values.reshape(-1, values.shape[-1])

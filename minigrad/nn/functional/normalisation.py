@@ -49,11 +49,14 @@ def _last_axes(x: Tensor, normalized_shape: Any, function: str) -> tuple[int, ..
 
 @functions.in_own_memory
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
-    """(N, C, …) normalised over each of `num_groups` groups of channels; weight and bias have one number a channel."""
+    """(N, C, …) normalised over each of `num_groups` groups of channels; weight and bias have one
+    number a channel. Raises ValueError for one sample with one value a group: it would become 0."""
     x = as_tensor(input)
     if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
         raise ShapeError(f"group_norm: the channels of input {x.shape} cannot be divided into {num_groups} groups.")
     _check_sizes(x.shape[1:2], "group_norm", weight=weight, bias=bias)
+    if x.numel() == num_groups:
+        raise ValueError(f"group_norm: needs more than one value a group, input {x.shape} has one. Use fewer groups, or a larger input.")
     grouped = x.reshape(x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups)
     return _by_channel(network.standardize(grouped, axes=(2,), eps=eps).reshape(x.shape), weight, bias)
 

@@ -75,7 +75,8 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
         return _bicubic(x, at, padding_mode, corners)
     at = [_brought_back(p, n, padding_mode, corners) for p, n in zip(at, sizes, strict=True)]
     if mode == "nearest":
-        return _at(x, [functions.round(p) for p in at]) + 0 * sum(at[1:], at[0]).unsqueeze(1)
+        finite = [where(functions.isfinite(p), p, 0.0) for p in at]
+        return _at(x, [functions.round(p) for p in at]) + 0 * sum(finite[1:], finite[0]).unsqueeze(1)
     low = [floor(p.detach()) for p in at]
     total: Any = 0.0
     for corner in itertools.product((0, 1), repeat=axes):
