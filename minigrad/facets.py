@@ -43,6 +43,10 @@ class Facets:
     that returns such a text. Where that language has a function of the operation's name, this is filled in. None: generated code cannot
     compute it."""
 
+    notation: str | None = None
+    """How mathematics writes it, in Python's operators: "x ** 2", "a @ b", "x[index]". Filled in where
+    the scalar expression has no function in it. None: its symbol before the operands."""
+
     kernel: Callable[..., Any] | str | None = None
     """How a program computes it without allocating: "scalar" (as its scalar expression says), a template for a view of {0}
     ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None: by the forward function."""
@@ -66,6 +70,9 @@ class Facets:
                 raise TypeError(f"{self.name}: a declaration has no keyword {facet!r}; it has {', '.join(sorted(FACETS))}.")
             setattr(self, facet, given)
         self.pointwise = self.pointwise or kind == "elementwise"
+        text = self.scalar if isinstance(self.scalar, str) else ""
+        if self.notation is None and "(" not in text and not text.isalnum():
+            self.notation = text or None
         if self.view and self.cost is None:
             self.cost = 0, 0, 0
         if self.pointwise:

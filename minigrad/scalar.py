@@ -39,13 +39,26 @@ LOGIC = BITS | frozenset("== != and or not xor where".split())
 _BINARY: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==",
     ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.And: "and", ast.Or: "or", ast.Not: "not",
-    ast.Invert: "~", ast.USub: "neg",
+    ast.Invert: "~", ast.USub: "neg", ast.MatMult: "@", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
+NOT_SCALAR = frozenset("@ // % []".split())
+"""Words of formulas that scalar expressions do not have."""
 
 
 @functools.cache
 def parsed(text: str) -> Term:
-    """The term of an expression. Raises ValueError for what the language does not have."""
+    """The term of a scalar expression. Raises ValueError for what the language does not have."""
+    term = formula(text)
+    for word in words(term):
+        if word in NOT_SCALAR or (word.isidentifier() and word not in FUNCTIONS and word not in _BINARY.values()):
+            raise ValueError(f"{text!r}: {word} is no word of scalar expressions.")
+    return term
+
+
+@functools.cache
+def formula(text: str) -> Term:
+    """The term of a formula, as notation is declared: the operators @, //, %, an index and functions
+    of any name are words of it too. Raises ValueError for other text."""
     return _term(ast.parse(text, mode="eval").body, text)
 
 
@@ -55,17 +68,19 @@ def _term(node: ast.expr, text: str) -> Term:
             return name
         case ast.Constant(value=int() | float() as value):
             return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
         case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _BINARY:
             return _BINARY[type(op)], _term(left, text), _term(right, text)
         case ast.BoolOp(op=op, values=[left, right]):
             return _BINARY[type(op)], _term(left, text), _term(right, text)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return -value
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _BINARY:
             return _BINARY[type(op)], _term(operand, text)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+        case ast.Subscript(value=value, slice=index):
+            return "[]", _term(value, text), _term(index, text)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
             return name, *(_term(a, text) for a in args)
-    raise ValueError(f"{text!r}: {ast.unparse(node)} is no scalar expression.")
+    raise ValueError(f"{text!r}: {ast.unparse(node)} is no part of a formula.")
 
 
 def term_of(

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import PYTHON_SCALARS
+from ..primitive import registry
+from ..scalar import formula
 from ..tensor import Tensor
 from .facts import SomeFloat
 
@@ -18,11 +20,6 @@ if TYPE_CHECKING:
 
 DEEPEST, LONGEST = 12, 120
 """How many operations deep, and about how many characters long, an expression is written out before "…" takes its place."""
-
-SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "floor_divide": "//", "remainder": "%", "pow_tensor": "**", "matmul": "@",
-    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
-}  # fmt: skip
 
 
 def expression(node: Node) -> str:
@@ -59,15 +56,21 @@ def _combined(node: Node, depth: int, room: list[int]) -> str:
             args.append("…")
             break
         args.append(_written(a, depth - 1, room))
-    if label == "neg":
-        return f"(-{args[0]})"
-    if label == "pow":
-        return f"({args[0]}**{params['n']})"
-    if label in SYMBOLS and len(args) == 2:
-        return f"({args[0]}{SYMBOLS[label]}{args[1]})"
-    if label in ("window", "getitem") and "index" in params:
+    operator = _operator(label)
+    if operator == "[]" and "index" in params:
         return f"{args[0]}[{index_text(params['index'])}]"
+    if operator not in (None, "[]") and len(args) + len(params) <= 2:
+        parts = [*args, *map(str, params.values())]
+        return f"({operator.join(parts)})" if len(parts) == 2 else f"({'-' if operator == 'neg' else operator}{parts[0]})"
     return f"{label}({','.join([*args, *_parameters(node)])})"
+
+
+def _operator(label: str) -> str | None:
+    """The operator between the operands of an operation of this name; None if its notation is another."""
+    notation = getattr(registry.get(label), "notation", None)
+    term = formula(notation) if notation is not None else None
+    plain = isinstance(term, tuple) and not term[0].isalpha() and all(isinstance(part, str) for part in term[1:])
+    return term[0] if isinstance(term, tuple) and (plain or term[0] == "neg") and term[1] != "e" else None
 
 
 def _parameters(node: Node) -> list[str]:
@@ -183,10 +186,11 @@ def _line(node: Node, names: dict[Node, str]) -> str:
     if label == "constant":
         return f" = {_constant(node)}"
     args = [repr(a) if type(a) in PYTHON_SCALARS else names[a] for a in node.args]
-    if label in SYMBOLS and len(args) == 2 and not node.params:
-        return f" = {args[0]} {SYMBOLS[label]} {args[1]}"
-    if label in ("window", "getitem") and "index" in node.params:
+    operator = _operator(label)
+    if operator == "[]" and "index" in node.params:
         return f" = {args[0]}[{index_text(node.params['index'])}]"
+    if operator not in (None, "[]") and len(args) == 2 and not node.params:
+        return f" = {args[0]} {operator} {args[1]}"
     return f" = {label}({', '.join([*args, *_parameters(node)])})"
 
 

@@ -31,7 +31,7 @@ from .shape import sum_to
 
 # ------------------------------------------------------------------------------------------------- the four operations of arithmetic
 
-add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, symbol="+", scalar="a + b")
+add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, scalar="a + b")
 
 
 def _minus(xp: Any, a: Any, b: Any) -> Any:
@@ -48,18 +48,17 @@ def _opposite(xp: Any, x: Any) -> Any:
         raise DTypeError("neg: a boolean has no negative. Use ~x to invert a mask, or convert it with .int().") from None
 
 
-sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, symbol="−", scalar="a - b")
-mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, symbol="·", scalar="a * b")
+sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b")
+mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b")
 div = elementwise(
     "div",
     lambda xp, a, b: ignore_float_errors.run(xp.true_divide, a, b),
     lambda g, b: g / b,
     lambda g, b, y: -g * y / b,
     promote="float",
-    symbol="/",
     scalar="a / b",
 )
-neg = elementwise("neg", _opposite, lambda g: -g, symbol="−", scalar="-x")
+neg = elementwise("neg", _opposite, lambda g: -g, scalar="-x")
 reciprocal = elementwise(
     "reciprocal",
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, x),
@@ -72,18 +71,18 @@ floor_divide = elementwise(
     lambda xp, a, b: _whole(xp.floor_divide, a, b),
     lambda g: zeros_like(g),
     lambda g: zeros_like(g),
-    symbol="//",
     real_only=True,
     cost=(1, 0, 1),
+    notation="a // b",
 )
 remainder = elementwise(
     "remainder",
     lambda xp, a, b: _whole(xp.remainder, a, b),
     lambda g: g,
     lambda g, a, b: -g * floor_divide(a, b),
-    symbol="mod",
     real_only=True,
     cost=(2, 1, 1),
+    notation="a % b",
 )
 fmod = elementwise(
     "fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True, cost=(2, 1, 1)
@@ -154,7 +153,7 @@ def _stays_even(dtype: Any, n: float) -> bool:
     return float(ignore_float_errors.run(rounded, n)) % 2 == 0 == float(ignore_float_errors.run(rounded, n - 1)) % 2
 
 
-power = elementwise("pow", _power, _pull_power, promote="same", symbol="^", scalar="x ** n")
+power = elementwise("pow", _power, _pull_power, promote="same", scalar="x ** n")
 """x to a constant real power n."""
 
 
@@ -180,7 +179,6 @@ pow_ = elementwise(
     _pow_tensor,
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     _pull_exponent,
-    symbol="^",
     scalar="a ** b",
 )
 """a to a varying power b."""
@@ -195,19 +193,22 @@ def _tames_logarithm(b: Any) -> Any:
     return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
 
 
-sqrt = elementwise("sqrt", lambda xp, x: ignore_float_errors.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float")
+sqrt = elementwise("sqrt", lambda xp, x: ignore_float_errors.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float", notation="sqrt(x)")
 rsqrt = elementwise(
     "rsqrt",
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, ignore_float_errors.run(xp.sqrt, x)),
     lambda g, y: -0.5 * g * power(y, n=3),
     promote="float",
     scalar="1 / sqrt(x)",
+    notation="1 / sqrt(x)",
 )
-square = elementwise("square", lambda xp, x: ignore_float_errors.run(xp.multiply, x, x), lambda g, x: g * (2 * x), scalar="x * x")
+square = elementwise(
+    "square", lambda xp, x: ignore_float_errors.run(xp.multiply, x, x), lambda g, x: g * (2 * x), scalar="x * x", notation="x ** 2"
+)
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
 
-exp = elementwise("exp", lambda xp, x: ignore_float_errors.run(xp.exp, x), lambda g, y: g * y, promote="float")
+exp = elementwise("exp", lambda xp, x: ignore_float_errors.run(xp.exp, x), lambda g, y: g * y, promote="float", notation="e ** x")
 exp2 = elementwise("exp2", lambda xp, x: ignore_float_errors.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
 expm1 = elementwise("expm1", lambda xp, x: ignore_float_errors.run(xp.expm1, x), lambda g, x: g * exp(x), promote="float")
 log = elementwise("log", lambda xp, x: ignore_float_errors.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
@@ -672,12 +673,12 @@ def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
         raise DTypeError(f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) & (y > 0).") from None
 
 
-eq = predicate("eq", lambda xp, a, b: a == b, promote="same", symbol="=", scalar="a == b")
-ne = predicate("ne", lambda xp, a, b: a != b, promote="same", symbol="≠", scalar="a != b")
-lt = predicate("lt", lambda xp, a, b: a < b, promote="same", symbol="<", real_only=True, scalar="a < b")
-le = predicate("le", lambda xp, a, b: a <= b, promote="same", symbol="≤", real_only=True, scalar="a <= b")
-gt = predicate("gt", lambda xp, a, b: a > b, promote="same", symbol=">", real_only=True, scalar="a > b")
-ge = predicate("ge", lambda xp, a, b: a >= b, promote="same", symbol="≥", real_only=True, scalar="a >= b")
+eq = predicate("eq", lambda xp, a, b: a == b, promote="same", scalar="a == b")
+ne = predicate("ne", lambda xp, a, b: a != b, promote="same", scalar="a != b")
+lt = predicate("lt", lambda xp, a, b: a < b, promote="same", real_only=True, scalar="a < b")
+le = predicate("le", lambda xp, a, b: a <= b, promote="same", real_only=True, scalar="a <= b")
+gt = predicate("gt", lambda xp, a, b: a > b, promote="same", real_only=True, scalar="a > b")
+ge = predicate("ge", lambda xp, a, b: a >= b, promote="same", real_only=True, scalar="a >= b")
 isnan = predicate("isnan", lambda xp, x: xp.isnan(x))
 isinf = predicate("isinf", lambda xp, x: xp.isinf(x))
 isfinite = predicate("isfinite", lambda xp, x: xp.isfinite(x))
@@ -685,13 +686,7 @@ logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b), sc
 logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b), scalar="a or b")
 logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b), scalar="xor(a, b)")
 logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x), scalar="not x")
-bitwise_and = constant(
-    "bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", symbol="&", pointwise=True, scalar="a & b"
-)
-bitwise_or = constant(
-    "bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", symbol="|", pointwise=True, scalar="a | b"
-)
-bitwise_xor = constant(
-    "bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", symbol="^", pointwise=True, scalar="a ^ b"
-)
-bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), symbol="~", pointwise=True, scalar="~x")
+bitwise_and = constant("bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", pointwise=True, scalar="a & b")
+bitwise_or = constant("bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", pointwise=True, scalar="a | b")
+bitwise_xor = constant("bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", pointwise=True, scalar="a ^ b")
+bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), pointwise=True, scalar="~x")

@@ -103,8 +103,8 @@ window = linear(
     _window,
     lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)),
     view=True,
-    symbol="getitem",
     batch=_slice_behind,
+    notation="x[index]",
 )
 """x[index] for a basic index: a view."""
 unwindow = linear(
@@ -115,10 +115,10 @@ gather = linear(
     "getitem",
     lambda xp, x, *, index: x[explicit(index, x.ndim)],
     lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)),
-    symbol="getitem",
     batch=_index_behind,
     shape="masks",
     cost=MOVES,
+    notation="x[index]",
 )
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
 ungather = linear(

@@ -119,11 +119,11 @@ matmul = bilinear(
     _matmul,
     _left,
     _right,
-    symbol="@",
     accumulates=True,
     batch=multiply_matrices,
     shape=_product_shape,
     kernel=matmul_kernel,
     cost=matmul_cost,
+    notation="a @ b",
 )
 """A @ B of any ranks, batch axes broadcast."""

@@ -86,7 +86,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = token["text"]
         if is_sign(tokens, i):
             pass  # as in −x
-        elif (kind == "op" and piece in "+−·/=×@→≈<>≤≥≠") or piece == "+=":
+        elif (kind == "op" and piece in "+−·/=×@→≈<>≤≥≠∧∨&|") or piece in ("+=", "//", "mod", "xor"):
             piece = f" {piece} "
         elif kind == "op" and piece == ",":
             piece = ", "

@@ -6,32 +6,31 @@ Tokens are rendered by the readers (MathML in a page, TeX in a figure, text in a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from .. import backend
 from ..primitive import Primitive
+from ..scalar import Term, formula
 from ..trace.schema import LEVELS, SAMPLE
 from ..trace.text import number, text_of
 
 Token = dict[str, Any]
 Tokens = list[Token]
 
-INFIX = {
-    "add": ("+", 1),
-    "sub": ("−", 1),
-    "mul": ("·", 2),
-    "div": ("/", 2),
-    "matmul": ("@", 2),
-    "eq": ("=", 0),
-    "ne": ("≠", 0),
-    "lt": ("<", 0),
-    "le": ("≤", 0),
-    "gt": (">", 0),
-    "ge": ("≥", 0),
-}
+SIGNS = {
+    "+": "+", "-": "−", "*": "·", "/": "/", "@": "@", "//": "//", "%": "mod", "neg": "−", "==": "=", "!=": "≠", "<": "<", "<=": "≤",
+    ">": ">", ">=": "≥", "and": "∧", "or": "∨", "not": "¬", "&": "&", "|": "|", "^": "xor", "~": "~",
+}  # fmt: skip
+"""How mathematics writes the operators of formulas."""
+_RANKS = [["or"], ["and"], ["not"], "== != < <= > >=".split(), ["|"], ["^"], ["&"], ["+", "-"], "* / // % @".split(), ["neg", "~"]]
+RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
+ATOM, NEGATIVE = 99, -1
+"""The rank of what never needs parentheses, and of a negative number, which does as any operand."""
+Ranked = tuple[Tokens, int]
+"""Tokens, and how closely they hold together."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ values
@@ -144,32 +143,67 @@ def op(text: str) -> Token:
 
 def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
     """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic spelled out)."""
-    held = [_held(t) for t in operands]
-    if prim.name in INFIX and len(operands) == 2:
-        return [*held[0], op(INFIX[prim.name][0]), *held[1]]
-    if prim.name == "neg":
-        return [op("−"), *held[0]]
-    if prim.name in ("pow", "square"):
-        return [{"t": "sup", "base": held[0], "exp": [num(params.get("n", 2))]}]
-    if prim.name == "pow_tensor":
-        return [{"t": "sup", "base": held[0], "exp": [operands[1]]}]
-    if prim.name == "sqrt":
-        return [{"t": "sqrt", "of": [operands[0]]}]
-    if prim.name == "exp":
-        return [{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [operands[0]]}]
-    if prim.name == "reciprocal":
-        return [num(1), op("/"), *held[0]]
-    if prim.name in ("window", "getitem") and "index" in params:
-        return [*held[0], op("["), {"t": "text", "text": _index(params["index"])}, op("]")]
+    return applied(prim, [([t], NEGATIVE if _is_negative(t) else ATOM) for t in operands], params)[0]
+
+
+def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> Ranked:
+    """An operation on operands that may be formulas themselves, by its notation."""
+    if getattr(prim, "notation", None) is not None:
+        given = dict(zip(prim.inputs, operands, strict=True))
+
+        def leaf(part: Any) -> Ranked:
+            if isinstance(part, str) and part in given:
+                return given[part]
+            if isinstance(part, str) and part not in params:
+                return [{"t": "fn", "text": part}], ATOM  # e
+            value = params[part] if isinstance(part, str) else part
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return [{"t": "text", "text": _index(value)}], ATOM
+            return [num(value)], NEGATIVE if value < 0 else ATOM
+
+        return ranked(formula(str(prim.notation)), leaf)
     inner: Tokens = []
-    for i, token in enumerate(operands):
-        inner += [*([op(",")] if i else []), token]
-    for key, given in params.items():
-        if key in ("axes", "axis", "shape") and given not in (None, ()):
-            inner += [op(","), {"t": "text", "text": f"{key} {_plain(given) if key == 'shape' else _listed(given)}"}]
+    for i, (tokens, _) in enumerate(operands):
+        inner += [*([op(",")] if i else []), *tokens]
+    for key, given_value in params.items():
+        if key in ("axes", "axis", "shape") and given_value not in (None, ()):
+            inner += [op(","), {"t": "text", "text": f"{key} {_plain(given_value) if key == 'shape' else _listed(given_value)}"}]
+    return _called(prim.symbol, inner), ATOM
+
+
+def _called(name: str, inner: Tokens) -> Tokens:
+    """A function of operands: ln x, max(a, b)."""
     if len(inner) == 1 and inner[0]["t"] == "sym":
-        return [{"t": "fn", "text": prim.symbol}, *inner]
-    return [{"t": "fn", "text": prim.symbol}, op("("), *inner, op(")")]
+        return [{"t": "fn", "text": name}, *inner]
+    return [{"t": "fn", "text": name}, op("("), *inner, op(")")]
+
+
+def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
+    """A formula as tokens, with parentheses where they are needed."""
+    if not isinstance(term, tuple):
+        return leaf(term)
+    word, *parts = term
+    inside = [ranked(part, leaf) for part in parts]
+    if word == "**":
+        return [{"t": "sup", "base": _within(inside[0], ATOM), "exp": inside[1][0]}], ATOM
+    if word == "sqrt":
+        return [{"t": "sqrt", "of": inside[0][0]}], ATOM
+    if word == "[]":
+        return [*_within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
+    rank = RANK.get(word)
+    if rank is None:
+        inner = [t for i, (tokens, _) in enumerate(inside) for t in [*([op(",")] if i else []), *tokens]]
+        return _called(word, inner), ATOM
+    if len(inside) == 1:
+        return [op(SIGNS[word]), *_within(inside[0], rank + 1)], rank
+    associative = word in ("+", "*", "and", "or", "&", "|", "^")
+    left, right = _within(inside[0], rank), _within(inside[1], rank if associative else rank + 1)
+    return [*left, op(SIGNS[word]), *right], rank
+
+
+def _within(part: Ranked, rank: int) -> Tokens:
+    """Tokens in parentheses, unless they hold together at least as closely as `rank`."""
+    return part[0] if part[1] >= rank else [op("("), *part[0], op(")")]
 
 
 def _index(part: Any) -> str:
@@ -193,11 +227,16 @@ def _listed(given: Any) -> str:
     return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
 
 
-def _held(token: Token) -> Tokens:
-    """A negative number in parentheses, anything else as it is."""
+def _is_negative(token: Token) -> bool:
+    """Whether a token is a number that is written with a minus."""
     v = token.get("value")
     negative = isinstance(v, int | float) and not isinstance(v, bool) and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
-    return [op("("), token, op(")")] if token["t"] == "num" and (negative or v == "-inf") else [token]
+    return token["t"] == "num" and (negative or v == "-inf")
+
+
+def _held(token: Token) -> Tokens:
+    """A negative number in parentheses, anything else as it is."""
+    return [op("("), token, op(")")] if _is_negative(token) else [token]
 
 
 def _partial(of: str, by: str) -> Token:
