@@ -79,7 +79,8 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
         elif kind == "frac":
             piece = f"{text_of(token['num'])}/{text_of(token['den'])}"
         elif kind == "sup":
-            piece = f"{text_of(token['base'])}^{text_of(token['exp'])}"
+            exponent = text_of(token["exp"])
+            piece = f"{text_of(token['base'])}^{exponent if len(token['exp']) == 1 else f'({exponent})'}"
         elif kind == "sqrt":
             piece = f"√({text_of(token['of'])})"
         else:

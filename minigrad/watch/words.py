@@ -143,7 +143,7 @@ def op(text: str) -> Token:
 
 def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
     """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic spelled out)."""
-    return applied(prim, [([t], NEGATIVE if _is_negative(t) else ATOM) for t in operands], params)[0]
+    return applied(prim, [([t], NEGATIVE if is_negative(t) else ATOM) for t in operands], params)[0]
 
 
 def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> Ranked:
@@ -157,7 +157,7 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
             if isinstance(part, str) and part not in params:
                 return [{"t": "fn", "text": part}], ATOM  # e
             value = params[part] if isinstance(part, str) else part
-            if not isinstance(value, int | float) or isinstance(value, bool):
+            if part == "index" or not isinstance(value, int | float) or isinstance(value, bool):
                 return [{"t": "text", "text": _index(value)}], ATOM
             return [num(value)], NEGATIVE if value < 0 else ATOM
 
@@ -185,23 +185,24 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
     word, *parts = term
     inside = [ranked(part, leaf) for part in parts]
     if word == "**":
-        return [{"t": "sup", "base": _within(inside[0], ATOM), "exp": inside[1][0]}], ATOM
+        return [{"t": "sup", "base": within(inside[0], ATOM), "exp": inside[1][0]}], ATOM
     if word == "sqrt":
         return [{"t": "sqrt", "of": inside[0][0]}], ATOM
     if word == "[]":
-        return [*_within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
+        return [*within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
     rank = RANK.get(word)
     if rank is None:
         inner = [t for i, (tokens, _) in enumerate(inside) for t in [*([op(",")] if i else []), *tokens]]
         return _called(word, inner), ATOM
     if len(inside) == 1:
-        return [op(SIGNS[word]), *_within(inside[0], rank + 1)], rank
+        return [op(SIGNS[word]), *within(inside[0], rank + 1)], rank
     associative = word in ("+", "*", "and", "or", "&", "|", "^")
-    left, right = _within(inside[0], rank), _within(inside[1], rank if associative else rank + 1)
+    signed = inside[1][1] == RANK["neg"]  # a · (−b)
+    left, right = within(inside[0], rank), within(inside[1], ATOM if signed else rank if associative else rank + 1)
     return [*left, op(SIGNS[word]), *right], rank
 
 
-def _within(part: Ranked, rank: int) -> Tokens:
+def within(part: Ranked, rank: int) -> Tokens:
     """Tokens in parentheses, unless they hold together at least as closely as `rank`."""
     return part[0] if part[1] >= rank else [op("("), *part[0], op(")")]
 
@@ -227,7 +228,7 @@ def _listed(given: Any) -> str:
     return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
 
 
-def _is_negative(token: Token) -> bool:
+def is_negative(token: Token) -> bool:
     """Whether a token is a number that is written with a minus."""
     v = token.get("value")
     negative = isinstance(v, int | float) and not isinstance(v, bool) and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
@@ -236,7 +237,7 @@ def _is_negative(token: Token) -> bool:
 
 def _held(token: Token) -> Tokens:
     """A negative number in parentheses, anything else as it is."""
-    return [op("("), token, op(")")] if _is_negative(token) else [token]
+    return [op("("), token, op(")")] if is_negative(token) else [token]
 
 
 def _partial(of: str, by: str) -> Token:

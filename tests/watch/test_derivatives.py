@@ -1,0 +1,93 @@
+"""Derivative rules as formulas: what the pictures say of a step is what the rule computes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.primitive import elementwise, registry
+from minigrad.trace.text import text_of
+from minigrad.watch import words
+from minigrad.watch.derivatives import LARGEST, rule_of
+from tests.helpers.op_cases import CASES, Case
+
+BAR = "\u0304"
+
+
+def written(name: str, operand: int, /, *operands: Any, **params: Any) -> str | None:
+    """The rule of an operation v4 = f(x1, x2, …), with v for the adjoint of v4."""
+    names = [words.symbol(f"x{i + 1}") for i in range(len(operands))]
+    found = rule_of(registry[name], operand, operands, params, names, words.symbol("v4"), words.symbol("v4", "bar", "g"))
+    return None if found is None else text_of(found).replace(f"v{BAR}4", "v")
+
+
+X, A, B = np.array(0.7), np.ones((2, 3)), np.ones((3, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "operands", "params", "text"),
+    [
+        ("sin", 0, [X], {}, "v · cos x1"),
+        ("cos", 0, [X], {}, "v · (−sin x1)"),
+        ("log", 0, [X], {}, "v / x1"),
+        ("exp", 0, [X], {}, "v · v4"),
+        ("sub", 1, [X, X], {}, "−v"),
+        ("mul", 0, [X, X], {}, "v · x2"),
+        ("mul", 0, [X, 3.0], {}, "v · 3"),
+        ("div", 1, [X, X], {}, "−v · v4 / x2"),
+        ("sqrt", 0, [X], {}, "v / (2 · v4)"),
+        ("pow", 0, [X], {"n": 2}, "v · 2 · x1"),
+        ("pow", 0, [X], {"n": 3}, "v · 3 · x1^2"),
+        ("pow_tensor", 0, [X, X], {}, "where(x2 = 0, 0, v · x2 · x1^(x2 − 1))"),
+        ("tanh", 0, [np.ones((2, 2))], {}, "v · (1 − v4^2)"),
+        ("asin", 0, [X], {}, "v / √(1 − x1^2)"),
+        ("sigmoid", 0, [X], {}, "v · v4 · (1 − v4)"),
+        ("floor", 0, [X], {}, "0"),
+        ("matmul", 0, [A, B], {}, "v @ x2^T"),
+        ("matmul", 1, [A, B], {}, "x1^T @ v"),
+        ("sum", 0, [A], {"axes": (0,), "keepdims": False}, "expand(reshape(v, shape 1×3), shape 2×3)"),
+        ("window", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape 2×3)"),
+        ("permute", 0, [A], {"axes": (1, 0)}, "v^T"),
+        ("where", 0, [A > 0, A, A], {}, None),
+    ],
+)
+def test_rules_as_formulas(name: str, index: int, operands: list[Any], params: dict[str, Any], text: str | None) -> None:
+    assert written(name, index, *operands, **params) == text
+
+
+ONE_RESULT = [c for c in CASES if registry[c.primitive].kind != "constant" and registry[c.primitive].outputs == 1 and not c.route]
+
+
+@pytest.mark.parametrize("case", ONE_RESULT, ids=lambda case: case.id)
+def test_every_rule_can_be_written(case: Case) -> None:
+    """On the samples of the table of cases: a formula that names the adjoint, unless the derivative is zero or there is no rule."""
+    inputs, prim = case.inputs("float64" if case.real else "complex128"), registry[case.primitive]
+    for index in range(len(inputs)):
+        text = written(case.primitive, index, *inputs, **case.params)
+        assert (text is None) == (prim.variadic or prim.pulls[index] is None)
+        assert text is None or "v" in text.replace("v4", "") or text == "0" or case.primitive in ("detsign", "lu_pivots")
+
+
+def test_large_operands() -> None:
+    """A pointwise rule is written for arrays of any size; others need not run for a formula that large."""
+    long = np.ones(LARGEST + 1)
+    assert written("sin", 0, long) == "v · cos x1"
+    assert written("cumsum", 0, long, axis=0) is None
+
+
+def test_rules_of_a_users_own_operation() -> None:
+    """Nothing is declared for the formula: it is the rule that the user wrote."""
+    elementwise("derivatives_test_cube", lambda xp, x: x * x * x, lambda g, x: g * (3 * x * x))
+    try:
+        assert written("derivatives_test_cube", 0, X) == "v · 3 · x1 · x1"
+    finally:
+        del registry["derivatives_test_cube"]
+
+
+def test_nothing_is_recorded_or_changed() -> None:
+    x = mg.tensor(2.0, requires_grad=True)
+    y = x * 3
+    assert written("sin", 0, y.array) == "v · cos x1"
+    y.backward()
+    assert x.grad.item() == 3.0
