@@ -8,12 +8,14 @@ put one after another, each behind those that it imports, and the words ``import
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.{1,2}/[^"]+)";\n', re.M)
+_JSON = re.compile(r'^import (\w+) from "(\./\1\.json)" with \{ type: "json" \};\n', re.M)
 _EXPORT = re.compile(r"^export (?=(?:async )?function |const |let |class )", re.M)
 _COMMENT = re.compile(r"(?ms)^ *//[^\n]*$|^ */\*.*?\*/ *$")
 
@@ -33,7 +35,8 @@ def parts(first: Path = STATIC / "viewer" / "main.js") -> list[Path]:
         if path in open_:
             raise ValueError("the viewer's parts import one another in a circle: " + " → ".join(p.name for p in [*open_, path]))
         open_.append(path)
-        for name in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8") if path.suffix == ".js" else ""
+        for name in [*(found for _, found in _JSON.findall(text)), *_IMPORT.findall(text)]:
             visit((path.parent / name).resolve())
         open_.pop()
         done.append(path)
@@ -50,7 +53,16 @@ def script() -> str:
 
 def joined(first: Path) -> str:
     """A module and all that it imports as one module that imports nothing."""
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", path.read_text(encoding="utf-8"))).strip() + "\n" for path in parts(first))
+    return "\n".join(_plain(path) for path in parts(first))
+
+
+def _plain(path: Path) -> str:
+    """A file of the module without its imports and exports; a JSON file as a constant of its name."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        packed = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+        return f"const {path.stem} = {packed};\n"
+    return _EXPORT.sub("", _IMPORT.sub("", _JSON.sub("", text))).strip() + "\n"
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minigrad.viz.hosting import Shown, kernel_runs
+from minigrad.viz.hosts import Shown, kernel_runs
 from minigrad.viz.layout import with_layout
 from minigrad.viz.reading import check
 from minigrad.viz.speech import difference

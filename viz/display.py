@@ -10,11 +10,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minigrad.viz.hosting import kernel_runs
+from minigrad.viz.hosts import kernel_runs
 from minigrad.viz.page import Frame, iframe
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
-from minigrad.viz.script import tell
+from minigrad.viz.script_page import tell
 
 TRACED = ("tangents", "cotangent", "names", "source", "title", "most")
 """The options of `minigrad.watch.trace_function`, beside `mode`."""

@@ -24,9 +24,9 @@ from minigrad.viz.draw_module import draw_module
 from minigrad.viz.draw_program import draw_program, draw_symbols
 from minigrad.viz.drawing import box, empty, to_svg, write
 from minigrad.viz.numbers import short
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
-from minigrad.viz.walks import oldest_first
+from minigrad.viz.traversal import oldest_first
 
 from minigrad.backend import to_numpy
 from minigrad.errors import NoGradientError

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.viz.drawing import box, empty, text
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
-from minigrad.viz.walks import oldest_first
+from minigrad.viz.traversal import oldest_first
 
 from minigrad.backend import is_differentiable
 from minigrad.engine.modes import enable_grad

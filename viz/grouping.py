@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from minigrad.viz.constants import MANY
 from minigrad.viz.texts import Words, words
 
-MANY = 150
-"""Nodes beyond which a graph is never shown whole at first."""
 SOURCES = ("input", "const", "param", "seed")
 CHOICES = ("auto", "open", "closed")
 

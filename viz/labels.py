@@ -1,4 +1,4 @@
-"""The number on a wire (the local derivative): where it stands so that wire, arrow's point, cards and other numbers stay in sight.
+"""The number on an edge (the local derivative): where it stands so that wire, arrow's point, cards and other numbers stay in sight.
 
 On the wire where enough of the wire is left at its two ends, else beside it, else a little further away with a line that leads to it. The
 same places as in static/viewer/labels.js; a browser test holds the two against each other.
@@ -10,22 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
+from minigrad.viz.constants import NUMBER
+from minigrad.viz.edges import Box, Point, waypoints
 from minigrad.viz.layout.lines import turn_of
-from minigrad.viz.notes import Note
 from minigrad.viz.numbers import brief
 from minigrad.viz.reading import column_of
+from minigrad.viz.shape_labels import ShapeLabel
 from minigrad.viz.texts import Words
-from minigrad.viz.wires import Box, Point, waypoints
 
 Points = Sequence[Sequence[float]]
 
-STUB = 17.0  # what an end of the wire keeps to itself beside a number on it, the arrow's point with it
-CLEAR = 3.0  # between a number and anything else
-TIP_BEFORE, TIP_ACROSS = 11.0, 5.5  # an arrow's point; either end may have one
-CUT_AFTER, CUT_ACROSS = 10.0, 14.0  # the viewer's mark of a cut at a wire's beginning
-NEAR, FAR, FURTHER = 240.0, 160, 4
-SHIFTS = (0, -12, 12, -24, 24, -40, 40, -60, 60)
-STROKE = 2.0  # of a card
+LARGE, SMALL = NUMBER["sizes"]  # width of a letter, of both sides together, height; the second for little room
+STUB = NUMBER["stub"]  # what an end of the edge keeps free beside a number on it, with the arrow's point
+CLEAR = NUMBER["clear"]  # between a number and anything else
+TIP_BEFORE, TIP_ACROSS = NUMBER["tip"]["before"], NUMBER["tip"]["across"]  # an arrow's point; either end may have one
+CUT_AFTER, CUT_ACROSS = NUMBER["cut"]["after"], NUMBER["cut"]["across"]  # the viewer's mark of a cut, at an edge's beginning
+NEAR, FAR, FURTHER = NUMBER["near"], NUMBER["far"], NUMBER["more"]  # what is looked at, how far a number may stand, in which steps
+ALONG, SHIFTS = NUMBER["along"], NUMBER["shifts"]  # places tried on the edge, and beside it
+STROKE = NUMBER["stroke"]  # of a card
 
 
 class Size(NamedTuple):
@@ -50,10 +52,10 @@ class Label(NamedTuple):
         return _around(self.x, self.y, self.size.width, self.size.height)
 
 
-def labels_of(trace: Mapping[str, Any], step: Mapping[str, Any] | None, notes: Iterable[Note], t: Words) -> list[Label]:
-    """What a step writes on its wires: local derivatives, and where a broadcast's contributions are summed. notes: the shapes beside them.
+def labels_of(trace: Mapping[str, Any], step: Mapping[str, Any] | None, shapes: Iterable[ShapeLabel], t: Words) -> list[Label]:
+    """What a step writes on its wires: local derivatives, and where a broadcast's contributions are summed. shapes: the shapes beside them.
 
-    trace: laid out. A part of a picture in which a wire is not drawn has no number for it.
+    trace: laid out. A part of a picture in which an edge is not drawn has no number for it.
     """
     edges = {edge["id"]: edge for edge in trace["edges"]}
     wires = {name: trace["layout"]["edges"][name]["points"] for name in edges if name in trace["layout"]["edges"]}
@@ -67,7 +69,7 @@ def labels_of(trace: Mapping[str, Any], step: Mapping[str, Any] | None, notes: I
         return []
     layout, at_rest = trace["layout"], set(wires).difference(lit)
     boxes = [_around(box["x"], box["y"], box["w"], box["h"]).grown(STROKE) for box in layout["nodes"].values()]
-    boxes += [note.box for note in notes]
+    boxes += [shape.box for shape in shapes]
     rest, busy = [points for name, points in wires.items() if name in at_rest], [wires[name] for name in lit]
     placed = []
     for name, text in said:
@@ -87,11 +89,11 @@ def _place(text: str, points: Points, rest: list[Any], busy: list[Any], boxes: l
     cut = Box(bx, by - CUT_ACROSS, bx + CUT_AFTER, by + CUT_ACROSS)
     solid = [box for box in (*boxes, *ends, cut) if box.meets(region)]
     dots, lit = _reaching(rest, region), _reaching([one for one in busy if one is not points], region)
-    large, small = Size(7 * len(text) + 10, 18, False), Size(6.4 * len(text) + 7, 15, True)
+    large, small = (Size(one["letter"] * len(text) + one["sides"], one["tall"], one is SMALL) for one in (LARGE, SMALL))
     best: list[tuple[float, Label]] = []
 
     def tried(size: Size, x: float, y: float, beside: bool, lead: Point | None = None) -> bool:
-        """Whether nothing at all would be covered: least of all a wire at work, then cards, then other wires."""
+        """Whether nothing at all would be covered: least of all an edge at work, then cards, then other wires."""
         label = Label(text, x, y, size, lead)
         box = label.box
         wide = box.grown(CLEAR)
@@ -116,9 +118,7 @@ def _place(text: str, points: Points, rest: list[Any], busy: list[Any], boxes: l
 
     def search() -> bool:
         first, last = left + STUB + large.width / 2, right - STUB - large.width / 2
-        if first <= last and any(
-            tried(large, *_nearest(on_wire, min(last, max(first, middle + shift))), False) for shift in (0, 40, 80, 140)
-        ):
+        if first <= last and any(tried(large, *_nearest(on_wire, min(last, max(first, middle + shift))), False) for shift in ALONG):
             return True
         if any(beside(size, middle + shift, 0) for size in (large, small) for shift in SHIFTS):
             return True
@@ -134,7 +134,7 @@ def _place(text: str, points: Points, rest: list[Any], busy: list[Any], boxes: l
 
 
 def _part(points: Points, own: list[Point]) -> tuple[float, float, float, list[Point]]:
-    """The part of a wire that no other wire shares, as a rule: what leads into its end; between two lines the way back.
+    """The part of an edge that no other wire shares, as a rule: what leads into its end; between two lines the way back.
 
     Its left end, its right end, the number's first choice between them, and the points along it.
     """

@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from minigrad.trace.schema import LEVELS
+from minigrad.viz.constants import WHOLE
 
-WHOLE = 4
-"""Arrays of up to so many elements are shown in full everywhere."""
+from minigrad.trace.schema import LEVELS
 
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 

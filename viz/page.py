@@ -13,11 +13,12 @@ import gzip
 import hashlib
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz import scale
-from minigrad.viz.bundle import compact, script, stylesheet
+from minigrad.viz.bundle import STATIC, compact, script, stylesheet
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, plain, runs, symbol_runs
@@ -132,8 +133,8 @@ def kept(document: Any) -> tuple[str, str]:
     return "application/gzip", base64.b64encode(packed(text)).decode()
 
 
-VIEWS = ("predict", "story", "algorithm", "orders", "jacobian", "cut", "memory", "arrays")
-"""The further views, as ``views=`` names them. Each opens where the Trace has what it needs; the reader opens and closes them too."""
+VIEWS = tuple(re.findall(r"^  (\w+)View,$", (STATIC / "viewer" / "views.js").read_text(encoding="utf-8"), re.M))
+"""The views beside graph and table, as ``views=`` names them: those that static/viewer/views.js lists."""
 
 
 def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> dict[str, Any]:

@@ -10,16 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from minigrad.viz.constants import PHASES, SPACED
 from minigrad.viz.numbers import short
 
 from minigrad.trace.schema import SCHEMA, TraceError
 from minigrad.trace.text import accented, is_sign
-
-COLUMN_OF_PHASE = {"primal": "v", "tangent": "d", "adjoint": "g", "accumulate": "g", "free": "g", "update": "v"}
-"""The column that a step of this phase belongs to when it writes nothing itself."""
-
-SPACED = frozenset("+−·/×@=→←≈<>≤≥≠") | {"+="}
-"""Operators that stand with spaces around them; all others (brackets, ∂, powers) are set tight."""
 
 
 def check(trace: Any) -> Mapping[str, Any]:
@@ -72,7 +67,15 @@ def keeps(trace: Mapping[str, Any]) -> bool:
 def column_of(step: Mapping[str, Any]) -> str:
     """The column (v, d or g) that gives a step its colour and dash: that of its first write, else that of its phase."""
     writes = step.get("writes") or []
-    return writes[0][1] if writes else COLUMN_OF_PHASE.get(step.get("phase", ""), "v")
+    return writes[0][1] if writes else PHASES.get(step.get("phase", ""), "v")
+
+
+def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> str:
+    """The column that colours a step in its picture, "" before the first; without adjoints nothing is purple."""
+    if step is None:
+        return ""
+    column, known = column_of(step), [c["key"] for c in trace["columns"]]
+    return column if column in known or not known else str(known[0])
 
 
 class Run(NamedTuple):

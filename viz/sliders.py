@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minigrad.viz.hosting import Shown, kernel_runs
+from minigrad.viz.hosts import Shown, kernel_runs
 from minigrad.viz.layout import with_layout
 
 from minigrad.watch import trace_function

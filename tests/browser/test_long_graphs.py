@@ -5,9 +5,9 @@ import json
 
 import pytest
 from minigrad.viz.bundle import script
+from minigrad.viz.edges import curve
 from minigrad.viz.layout import layout
 from minigrad.viz.layout.lines import in_lines
-from minigrad.viz.wires import curve
 
 import minigrad as mg
 from minigrad.watch import trace_function

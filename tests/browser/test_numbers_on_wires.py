@@ -5,7 +5,7 @@ import re
 
 import pytest
 from minigrad.viz.layout import with_layout
-from minigrad.viz.notes import NOTE_WIDTH, notes_of
+from minigrad.viz.shape_labels import LETTER, shape_labels
 
 import minigrad as mg
 from minigrad import viz
@@ -137,6 +137,6 @@ def test_stills_put_the_shapes_where_the_page_does(show, visit, f):
     attributes = "e => [e.textContent, ...['x', 'y', 'textLength'].map(name => +e.getAttribute(name))]"
     places = f"() => [...document.querySelectorAll('.mg-shape')].map({attributes})"
     seen = [(text, pytest.approx((x, y, length), abs=0.5)) for text, x, y, length in page.evaluate(places)]
-    notes = notes_of(with_layout(trace))
-    squeezed = lambda note: round(note.room) if note.room < NOTE_WIDTH * len(note.text) else 0
+    notes = shape_labels(with_layout(trace))
+    squeezed = lambda note: round(note.room) if note.room < LETTER * len(note.text) else 0
     assert [(note.text, (note.x, note.y, squeezed(note))) for note in notes] == seen and len(seen) > 5

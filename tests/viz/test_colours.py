@@ -4,7 +4,7 @@ import re
 
 import pytest
 from minigrad.viz.bundle import stylesheet
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 
 from tests.helpers.tables import in_one_test
 

@@ -304,15 +304,15 @@ def test_another_ending_is_refused(tmp_path):
 def test_the_painted_picture_shows_every_box(tmp_path):
     """The painter draws what Graphviz says: white paper, and ink in the place of each box."""
     image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
-    from minigrad.viz import paint
+    from minigrad.viz.drawing import paint
 
     xdot = wasi.render('digraph { node [shape=box, style=filled, fillcolor="#00ff00"]; a -> b; c [label="$x$ {é"] }', "xdot")
-    (tmp_path / "p.png").write_bytes(paint.paint(xdot, "png"))
+    (tmp_path / "p.png").write_bytes(paint(xdot, "png"))
     picture = image.open(tmp_path / "p.png").convert("RGB")
     green = sum(pixel == (0, 255, 0) for pixel in picture.get_flattened_data())
     assert green > 3 * 0.8 * (0.75 * 0.5) * 144**2 * 0.5  # three boxes of 0.75 by 0.5 inches, less their words
     with pytest.raises(ValueError, match="no bounding box"):
-        paint.paint("digraph {}", "png")
+        paint("digraph {}", "png")
 
 
 # ------------------------------------------------------------------------------------------------------- what has not run yet

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from minigrad.viz import export
 from minigrad.viz.export import mathtext, states, suffix
-from minigrad.viz.export.frame import MissingFontWarning
-from minigrad.viz.svg import palette
+from minigrad.viz.export.fonts import MissingFontWarning
+from minigrad.viz.picture.marks import palette
 
 from minigrad import viz
 from minigrad.trace.text import table
@@ -169,7 +169,7 @@ def test_a_large_graph_is_followed_not_shrunk(tmp_path):
     scene = Scene(trace, aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6), steps=range(0, len(trace["steps"]), 50))
     assert scene.follows and scene.view[1] < scene.place["height"] / 2
     for at in range(1, len(scene.trace["steps"]) + 1):
-        left, top = scene._corner(scene.trace["steps"][at - 1], at)
+        left, top = scene.corner(at)
         box = scene.place["nodes"][scene.trace["steps"][at - 1]["node"]]
         assert left <= box["x"] <= left + scene.view[0] and top <= box["y"] <= top + scene.view[1], "the active node is in the picture"
 

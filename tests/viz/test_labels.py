@@ -1,12 +1,12 @@
 """The numbers on the wires of stills and films: the laws of their places, in columns and in lines."""
 
 import pytest
+from minigrad.viz.edges import waypoints
 from minigrad.viz.labels import Box, labels_of
 from minigrad.viz.layout import with_lines
 from minigrad.viz.layout.lines import turn_of
-from minigrad.viz.notes import notes_of
+from minigrad.viz.shape_labels import shape_labels
 from minigrad.viz.texts import words
-from minigrad.viz.wires import waypoints
 
 import minigrad as mg
 from minigrad.watch import trace_function
@@ -48,7 +48,7 @@ SHAPED = {"uses": (uses, (2, 3), (3,)), "attention": (attention, *[(4, 3)] * 3),
 def test_a_note_of_a_shape_touches_no_wire_no_card_and_no_other_note(name):
     f, *shapes = SHAPED[name]
     trace = with_lines(trace_function(f, *map(mg.ones, shapes), source=""))
-    layout, notes = trace["layout"], notes_of(trace)
+    layout, notes = trace["layout"], shape_labels(trace)
     cards = [Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2) for b in layout["nodes"].values()]
     along = [point for wire in layout["edges"].values() for point in waypoints(wire["points"])]
     said = {(edge["src"], len(note.text)) for note in notes for edge in trace["edges"] if edge["src"] == note.node}
@@ -63,7 +63,7 @@ def test_where_wires_run_everywhere_a_note_stands_where_it_covers_the_least_of_t
     nodes = [{"id": "x", "shape": [3]}, *({"id": f"y{i}", "shape": []} for i in range(9))]
     edges = [{"id": str(i), "src": "x", "dst": f"y{i}"} for i in range(9)]
     layout = {"nodes": {}, "edges": {str(i): {"points": [(0, 10 * i), (90, 10 * i + (120 if i < 8 else -200))]} for i in range(9)}}
-    (note,) = notes_of({"nodes": nodes, "edges": edges, "layout": layout})
+    (note,) = shape_labels({"nodes": nodes, "edges": edges, "layout": layout})
     along = [point for wire in layout["edges"].values() for point in waypoints(wire["points"])]
     covered = lambda y: sum(note._replace(y=y).box.holds(point) for point in along)
     assert note.y == 0 - 7 and covered(note.y) < min(covered(10 * i + 8.5) for i in range(8)), "above them all but the last, which rises"
@@ -72,7 +72,7 @@ def test_where_wires_run_everywhere_a_note_stands_where_it_covers_the_least_of_t
 @pytest.mark.parametrize("name", TRACES)
 def test_a_number_covers_no_card_no_other_number_and_little_of_its_wire(name):
     trace = with_lines(TRACES[name]())
-    notes, layout = notes_of(trace), trace["layout"]
+    notes, layout = shape_labels(trace), trace["layout"]
     cards = [Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2) for b in layout["nodes"].values()]
     seen = turning = 0
     for step in trace["steps"]:
@@ -94,7 +94,7 @@ def test_a_number_stands_on_its_wire_where_there_is_room():
     trace = with_lines(trace_function(lambda x: (x * 3.0) * -0.12345678, 2.0, source=""))
     covered = {}
     for step in trace["steps"]:
-        for label in labels_of(trace, step, notes_of(trace), words()):
+        for label in labels_of(trace, step, shape_labels(trace), words()):
             covered[label.text] = any(
                 label.box.holds(p) for p in waypoints(trace["layout"]["edges"][step["contribs"][0]["edge"]]["points"])
             )

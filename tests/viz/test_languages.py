@@ -7,14 +7,16 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from minigrad.viz import paint, scale, training
+from minigrad.viz import drawing, scale, training
 from minigrad.viz.bundle import STATIC
-from minigrad.viz.export import frame, mathtext
-from minigrad.viz.export.frame import Scene, text_width, wrap
+from minigrad.viz.export import fonts, mathtext
+from minigrad.viz.export.fonts import text_width, wrap
+from minigrad.viz.export.frame import Scene
 from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.picture.legend import legend_of
 from minigrad.viz.reading import heading_runs
 from minigrad.viz.speech import beginning, names_of, sentence, spoken, table_words
-from minigrad.viz.svg import legend_of, to_svg
+from minigrad.viz.svg import to_svg
 from minigrad.viz.texts import _COMMENT, _ENTRY, _SECTION, LANGUAGES, texts, words
 
 import minigrad as mg
@@ -164,7 +166,7 @@ def test_seeds_that_need_room_get_lines_of_their_own():
     f = lambda aa, bb, cc: (aa * bb * cc).sum()
     wide = trace_function(f, *(np.full((2, 2), 0.123456),) * 3, tangents=[np.full((2, 2), -0.123456)] * 3)
     scene, plain = Scene(wide), Scene(trace_function(lambda x: x * x, 1.0))
-    assert len(scene._seed_rows()) == 2 and len(plain._seed_rows()) == 1
+    assert [len(one.words_above.seed_rows(one.across)) for one in (scene, plain)] == [2, 1]
     figure = scene.figure(72)
     scene.draw(figure, len(wide["steps"]))
     renderer, right = FigureCanvasAgg(figure).get_renderer(), scene.width - 10
@@ -183,7 +185,7 @@ def test_a_name_that_mathtext_cannot_set_stands_in_the_seed_as_plain_text():
 def test_the_name_of_a_phase_does_not_run_into_its_formula(both, lang):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    if words(lang).foreign and not frame.chinese_fonts():
+    if words(lang).foreign and not fonts.chinese_fonts():
         pytest.skip("no font with Chinese letters is known to matplotlib: apt-get install fonts-noto-cjk")
     at = next(k for k, step in enumerate(both["steps"], 1) if step["phase"] == "accumulate")
     scene = Scene(both, lang=lang)
@@ -243,7 +245,7 @@ def test_save_takes_a_language_for_all_but_the_trace_itself(both, tmp_path):
 @pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.webp", "a.gif"])
 def test_where_no_font_has_the_letters_nothing_is_drawn_but_said(both, tmp_path, monkeypatch, name):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
-    monkeypatch.setattr(frame, "fonts", lambda: ["DejaVu Sans"])
+    monkeypatch.setattr(fonts, "fonts", lambda: ["DejaVu Sans"])
     with pytest.raises(ValueError, match=r"no font with Chinese letters.*Noto Sans CJK SC.*svg"):
         viz.save(both, tmp_path / name, lang="zh", **({"steps": (1, 2)} if name.endswith(("webp", "gif")) else {}))
     assert list(tmp_path.iterdir()) == []
@@ -348,10 +350,10 @@ def test_a_box_has_room_for_the_letters_of_east_asia():
 def test_drawings_are_not_painted_where_no_font_has_the_letters(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
     xdot = 'graph [bb="0,0,90,40"]; a [_ldraw_="F 11 9 -Helvetica T 45 20 0 30 {} -{}"]'
-    monkeypatch.setattr(frame, "fonts", lambda: ["DejaVu Sans"])
-    assert paint.paint(xdot.format(4, "leaf"), "png").startswith(b"\x89PNG")
+    monkeypatch.setattr(fonts, "fonts", lambda: ["DejaVu Sans"])
+    assert drawing.paint(xdot.format(4, "leaf"), "png").startswith(b"\x89PNG")
     with pytest.raises(ValueError, match=r"no font with Chinese letters.*painted as a \.png.*Noto Sans CJK SC.*\.svg or \.dot"):
-        paint.paint(xdot.format(9, "叶节点"), "png")
+        drawing.paint(xdot.format(9, "叶节点"), "png")
 
 
 def test_the_command_draws_and_traces_in_the_language(tmp_path, capsys, monkeypatch):

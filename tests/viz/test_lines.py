@@ -7,9 +7,9 @@ import math
 import pytest
 from hypothesis import given, settings
 from minigrad.viz import export
+from minigrad.viz.edges import curve
 from minigrad.viz.layout import layout, pure, with_layout, with_lines
 from minigrad.viz.layout.lines import MOST_WIRES, in_lines, turn_of
-from minigrad.viz.wires import curve
 
 import minigrad as mg
 from minigrad import viz

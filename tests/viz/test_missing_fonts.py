@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from minigrad.viz.export import frame
+from minigrad.viz.export import fonts
 
 from minigrad import viz
 from minigrad.watch import trace_function
@@ -14,10 +14,10 @@ pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip insta
 @pytest.fixture
 def plain_fonts(monkeypatch):
     """A machine that has matplotlib's own font alone."""
-    monkeypatch.setattr(frame, "fonts", lambda: ["DejaVu Sans"])
-    frame._drawable.cache_clear()
+    monkeypatch.setattr(fonts, "fonts", lambda: ["DejaVu Sans"])
+    fonts._drawable.cache_clear()
     yield
-    frame._drawable.cache_clear()
+    fonts._drawable.cache_clear()
 
 
 def drawn(path, **options):
@@ -26,7 +26,7 @@ def drawn(path, **options):
         warnings.simplefilter("always")
         viz.save(trace_function(lambda x: x * x, 2.0, source=""), path, **options)
     assert path.exists()
-    return [str(one.message) for one in seen if one.category is frame.MissingFontWarning]
+    return [str(one.message) for one in seen if one.category is fonts.MissingFontWarning]
 
 
 @pytest.mark.parametrize("form", ["png", "pdf"])

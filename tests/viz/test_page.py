@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 from minigrad.viz import bundle, display
 from minigrad.viz.bundle import compact, parts, script, stylesheet
+from minigrad.viz.constants import CARD, LINES
 from minigrad.viz.layout import measure
-from minigrad.viz.page import embed, plain_table, text_table
+from minigrad.viz.page import VIEWS, embed, plain_table, text_table
+from minigrad.viz.picture.marks import palette
 from minigrad.viz.reading import TraceError
 
 from minigrad import viz
@@ -152,11 +154,17 @@ def test_the_still_shows_the_state_and_marks_what_is_read_and_written():
     last, empty, middle = (ET.fromstring(viz.to_svg(sample, k)) for k in (None, 0, 12))
     assert {"11.65", "5.5", "1.716"} <= set(texts(last)) and not {"11.65", "5.5"} & set(texts(empty))
     card = {g.find(SVG + "title").text: g for g in middle.iter(SVG + "g") if g.find(SVG + "title") is not None}
-    assert any(r.get("stroke-dasharray") == "6 4" and "sd" in r.get("class").split() for r in card["x2"].iter(SVG + "rect"))
-    assert any(r.get("stroke-width") == "3.4" and "td" in r.get("class").split() for r in card["v4 = sin x2"].iter(SVG + "rect"))
-    assert [t.text for t in card["v4 = sin x2"].iter(SVG + "text") if t.get("font-weight") == "700"] == ["0"]
-    lit = [p for p in middle.iter(SVG + "path") if p.get("class") == "sd"]
-    assert [p.get("stroke-dasharray") for p in lit] == ["10 5"]
+    roles = lambda name, tag: [set(e.get("class").split()) for e in card[name].iter(SVG + tag)]
+    assert any("read-d" in role for role in roles("x2", "rect"))
+    assert any("written-d" in role for role in roles("v4 = sin x2", "rect"))
+    bold = [t.text for t in card["v4 = sin x2"].iter(SVG + "text") if "bold" in t.get("class").split()]
+    assert bold == ["0"]
+    assert [p.get("class") for p in middle.iter(SVG + "path")].count("lit-d") == 1
+    sheet = middle.find(SVG + "style").text
+    light = {name: pair[0] for name, pair in palette().items()}
+    assert f".written-d{{fill:{light['d-tint']};stroke:{light['d']};stroke-width:3.4" in sheet
+    assert f".read-d{{stroke:{light['d']};stroke-width:2.2;stroke-dasharray:6 4}}" in sheet
+    assert f".lit-d{{stroke:{light['d']};stroke-width:3;stroke-dasharray:10 5}}" in sheet
 
 
 def test_every_colour_class_of_a_still_is_in_its_stylesheet():
@@ -181,8 +189,8 @@ def test_the_still_shows_generations_ghosts_and_what_dangles():
         picture = ET.fromstring(viz.to_svg(sample, k))
         cards = [g for g in picture.iter(SVG + "g") if g.find(SVG + "title") is not None]
         assert sum(g.get("opacity") is not None for g in cards) == ghosts
-        assert sum(len([p for p in g.iter(SVG + "path") if p.get("class") == "b1"]) for g in cards) == len(later), "one stripe each"
-        hatched = [g.find(SVG + "title").text for g in cards if any(p.get("class") == "wire" for p in g.iter(SVG + "path"))]
+        assert sum(len([p for p in g.iter(SVG + "path") if p.get("class") == "stripe-1"]) for g in cards) == len(later), "one stripe each"
+        hatched = [g.find(SVG + "title").text for g in cards if any(p.get("class") == "hatch" for p in g.iter(SVG + "path"))]
         assert hatched == ["v2 = v1 · x"]
 
 
@@ -210,7 +218,7 @@ def test_adjoint_edges_point_backwards():
     shown = viz.layout.with_layout(sample)
     step = sample["steps"][-1]
     start = shown["layout"]["edges"][step["edges"][0]]["points"][0]
-    tips = [p.get("d") for p in ET.fromstring(viz.to_svg(sample)).iter(SVG + "path") if p.get("class") == "fg"]
+    tips = [p.get("d") for p in ET.fromstring(viz.to_svg(sample)).iter(SVG + "path") if p.get("class") == "tip-g"]
     assert tips == [f"M{start[0]:g} {start[1]:g}l10 -4.5v9z"]
 
 
@@ -223,10 +231,11 @@ def test_a_step_that_does_not_exist_is_refused():
 # ---- both sides of one rule
 
 
-def test_python_and_javascript_draw_with_the_same_measures():
-    code = script()
-    for name in ("HEAD", "CAPTION", "ROW", "SIDE"):
-        assert int(re.search(rf"\b{name} = (\d+)[,;]", code)[1]) == getattr(measure, name)
+def test_the_shared_constants_are_written_into_the_module_once():
+    (inlined,) = re.findall(r"^const constants = (\{.*\});$", script(), re.M)
+    found = json.loads(inlined)
+    assert found["card"] == CARD and found["lines"] == LINES and found["card"]["head"] == measure.HEAD
+    assert "constants.json" not in script() and set(VIEWS) >= {"predict", "jacobian", "arrays"}
 
 
 @pytest.mark.parametrize("whole", [script(), stylesheet()], ids=["script", "stylesheet"])
@@ -248,8 +257,12 @@ def test_the_viewer_imports_nothing_and_writes_no_markup():
 def test_the_parts_are_modules_that_are_all_used_and_share_no_name():
     """Each part may be read and loaded by itself; joined, each comes after those that it imports, and no two declare the same name."""
     folder = bundle.STATIC / "viewer"
-    assert set(parts()) == set(folder.rglob("*.js"))
-    declared = [n for p in parts() for n in re.findall(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", p.read_text(), re.M)]
+    assert set(parts()) == {*folder.rglob("*.js"), *folder.rglob("*.json")}
+    plain = r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"
+    declared = [name for p in parts() for name in re.findall(plain, p.read_text(), re.M)]
+    several = re.findall(r"^(?:export )?const \{([^}]*)\} =", script(), re.M)
+    declared += [name for part in several for name in re.findall(r"(\w+)(?=,|\s*$)", part)]
+    assert {"HEAD", "RIM", "curve"} <= set(declared)
     assert len(declared) == len(set(declared)), sorted(n for n in set(declared) if declared.count(n) > 1)
     for i, part in enumerate(parts()):
         names = re.findall(r'from "(\./[^"]+|\.\./[^"]+)"', part.read_text())

@@ -9,10 +9,13 @@ from minigrad.viz.export import mathtext
 from minigrad.viz.export.frame import Scene
 from minigrad.viz.grouping import Tree, grouped
 from minigrad.viz.jacobian import jacobian_trace
-from minigrad.viz.notes import notes_of
+from minigrad.viz.picture.legend import legend_of
+from minigrad.viz.picture.marks import colours as colours_of
+from minigrad.viz.picture.marks import palette
 from minigrad.viz.reading import check
 from minigrad.viz.scale import TooLarge
-from minigrad.viz.svg import legend_of, palette, to_svg
+from minigrad.viz.shape_labels import shape_labels
+from minigrad.viz.svg import to_svg
 
 import minigrad as mg
 from minigrad import viz
@@ -62,9 +65,11 @@ def test_generations_have_their_colour_dash_and_name(growing):
     ET.fromstring(svg)
     assert "first backward" in svg and "second backward" in svg and "third backward" not in svg
     light = {name: pair[0] for name, pair in palette().items()}
-    assert f".mg-frame .c2{{fill:{light['b2-tint']};stroke:{light['b2']}}}" in svg
-    assert svg.count('class="card c1"') > 1 and svg.count('class="card c2"') > 1
-    assert 'class="b1" stroke-width="1.5" stroke-dasharray="7 3"' in svg and 'class="b2" stroke-width="1.5" stroke-dasharray="2 3"' in svg
+    assert f".mg-frame .card-2{{fill:{light['b2-tint']};stroke:{light['b2']}}}" in svg
+    assert svg.count('class="card card-1"') > 1 and svg.count('class="card card-2"') > 1
+    for stage, dash in (("1", "7 3"), ("2", "2 3")):
+        rule = f".edge-{stage}{{stroke:{light['b' + stage]};stroke-dasharray:{dash}}}"
+        assert rule in svg and f'class="edge edge-{stage}"' in svg
     _, shapes, texts = drawn(Scene(growing, steps=[end]), end)
     assert "first backward" in texts and "second backward" in texts
     from matplotlib.colors import to_hex
@@ -111,7 +116,7 @@ def test_a_note_stands_where_its_wire_does_not_run():
         nodes = [{"id": "x", "shape": [3]}, *({"id": f"y{i}", "shape": [2, 3]} for i in range(len(wires)))]
         edges = [{"id": str(i), "src": "x", "dst": f"y{i}", "broadcast": wide} for i, (_, wide) in enumerate(wires)]
         routes = {str(i): {"points": points} for i, (points, _) in enumerate(wires)}
-        return [(note.text, note.y) for note in notes_of({"nodes": nodes, "edges": edges, "layout": {"nodes": {}, "edges": routes}})]
+        return [(note.text, note.y) for note in shape_labels({"nodes": nodes, "edges": edges, "layout": {"nodes": {}, "edges": routes}})]
 
     rising, level, falling = ([(0, 100), (90, end)] for end in (40, 100, 160))
     lower = [(0, 124), (90, 160)]
@@ -122,7 +127,8 @@ def test_a_note_stands_where_its_wire_does_not_run():
     two = dict(places((rising, True), (lower, False)))
     assert two["(3,) ⇒ (2, 3)"] == 115 and two["(3,)"] - 115 > 12, "what differs is said twice, and far enough apart"
     trace = trace_function(lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3], mode="reverse")
-    assert 'style="font-size:10.5px">(3,) ⇒ (2, 3)</text>' in to_svg(trace), "a sheet's rule would win over an attribute"
+    svg = to_svg(trace)
+    assert 'class="shape">(3,) ⇒ (2, 3)</text>' in svg and "font-size:10.5px" in svg
 
 
 def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
@@ -162,7 +168,7 @@ def test_a_gif_has_the_pages_colours(tmp_path, growing, dark):
 
 def test_a_graph_without_derivatives_has_no_legend():
     svg = to_svg(all_samples()["seed"])
-    assert "first backward" not in svg and 'class="card c1"' not in svg
+    assert "first backward" not in svg and 'class="card card-1"' not in svg
 
 
 def test_dangling_nodes_are_hatched_and_struck_through(growing):
@@ -171,10 +177,10 @@ def test_dangling_nodes_are_hatched_and_struck_through(growing):
     svg = to_svg(growing, len(growing["steps"]))
     struck = re.findall(r'text-decoration="line-through"', svg)
     assert len(struck) == len(names)
-    figure, _, _ = drawn(Scene(growing, steps=[0]), len(growing["steps"]))
-    from matplotlib.collections import LineCollection
-
-    assert sum(isinstance(c, LineCollection) for axes in figure.axes for c in axes.collections) == len(names)
+    figure, shapes, _ = drawn(Scene(growing, steps=[0]), len(growing["steps"]))
+    slanted = [s for s in shapes if type(s).__name__ == "PathPatch" and s.get_alpha() == 0.55]
+    strokes = [line for axes in figure.axes for line in axes.lines]
+    assert len(slanted) == len(names) + 1 and len(strokes) == len(names), "and a sample in the legend"
 
 
 def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
@@ -184,8 +190,8 @@ def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
     before, after = to_svg(trace, len(trace["steps"]) - 3), to_svg(trace)
     assert before.count('class="kept"') == keeping and before.count('class="gone"') == 0
     assert after.count('class="gone"') == keeping and after.count('class="kept"') == 0
-    size = lambda shape: round(shape.get_width()) if hasattr(shape, "get_width") else 0
-    squares = lambda at, trace=trace: [s.get_facecolor()[3] for s in drawn(Scene(trace), at)[1] if size(s) == 8]
+    square = lambda shape: type(shape).__name__ == "Rectangle" and round(shape.get_width()) == 8
+    squares = lambda at: [s.get_facecolor()[3] for s in drawn(Scene(trace), at)[1] if square(s)]
     legend = [1.0, 0.0]
     assert sorted(squares(len(trace["steps"]))) == sorted([0.0, 0.0, *legend])
     assert sorted(squares(len(trace["steps"]) - 3)) == sorted([1.0, 1.0, *legend])
@@ -197,7 +203,7 @@ def test_without_a_pass_backward_nothing_is_marked_as_kept():
         trace = trace_function(lambda x: mg.sin(x * x), 0.7, mode=mode)
         assert any(n.get("saved") for n in trace["nodes"])
         svg = to_svg(trace)
-        assert 'class="kept"' not in svg and 'look-kept"' not in svg and legend_of(trace) == []
+        assert 'class="kept"' not in svg and ' kept"' not in svg and legend_of(trace) == []
 
 
 # ---- groups
@@ -266,8 +272,9 @@ def test_a_matrix_fills_in_the_still():
         svg = to_svg(trace, k)
         entries = state_at(trace, k).entries
         part = svg[svg.rindex("<g transform=") :]
-        cells = re.findall(r'class="value ink" text-anchor="end">([^<]*)<', part)
-        assert part.count('class="tv sv"') == (len(trace["steps"][k - 1].get("entries", [])) if k else 0), "what this step fills is marked"
+        cells = re.findall(r'class="value" text-anchor="end">([^<]*)<', part)
+        filled = len(trace["steps"][k - 1].get("entries", [])) if k else 0
+        assert part.count('class="entry new"') == filled, "what this step fills is marked"
         assert sorted(map(value, cells)) == pytest.approx(sorted(entries.values()), rel=1e-3)
     _, _, texts = drawn(Scene(trace), len(trace["steps"]))
     assert {"∂/∂a", "∂/∂b"} <= set(texts)
@@ -276,7 +283,8 @@ def test_a_matrix_fills_in_the_still():
             gone = [cell for cell in state_at(trace, k).cells if cell[1] in step["clear"]]
             before, after = to_svg(trace, k), to_svg(trace, k + 1)
             column = step["clear"][0]
-            assert after.count(f'class="value f{column}"') == before.count(f'class="value f{column}"') - len(gone) + len(step["writes"])
+            count = lambda svg, column=column: len(re.findall(rf'class="value {column}[ "]', svg))
+            assert count(after) == count(before) - len(gone) + len(step["writes"])
 
 
 def test_a_large_jacobian_is_not_written_out():
@@ -289,11 +297,12 @@ def test_arrays_in_a_frame_have_all_elements_or_a_heat_map():
     large = trace_function(lambda x: (x - x.exp()).sum(), np.arange(36.0).reshape(6, 6) / 36)
     _, _, texts = drawn(Scene(small, steps=[1]), 1)
     assert sum("0.1111" in text for text in texts if "," not in text) == 1, "a row of the matrix"
-    figure, _, texts = drawn(Scene(large, steps=[1]), 1)
-    from matplotlib.collections import PatchCollection
+    _, shapes, texts = drawn(Scene(large, steps=[1]), 1)
+    from matplotlib.colors import to_hex
 
-    heat = [c for axes in figure.axes for c in axes.collections if isinstance(c, PatchCollection)]
-    assert len(heat) == 1 and len(heat[0].get_paths()) == 36
+    levels = {colour for name, colour in colours_of().items() if re.fullmatch(r"h\d+", name)}
+    heat = [s for s in shapes if type(s).__name__ == "PathPatch" and to_hex(s.get_facecolor()) in levels]
+    assert sum(len(s.get_path().to_polygons()) for s in heat) == 36
     assert "(6, 6)" in texts, "shapes on the edges"
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minigrad.viz.adapters.writer import SIGNS, Writer
-from minigrad.viz.walks import operands_first
+from minigrad.viz.traversal import operands_first
 
 NUMBER = ("data", "value", "primal", "val")
 GRADIENT = ("grad", "adjoint", "gradient")

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.export.frame import Scene
-from minigrad.viz.svg import blend
+from minigrad.viz.picture.marks import blend
+from minigrad.viz.picture.write_matplotlib import PLAIN
 
 PAPER = {"a4": (595.0, 842.0), "letter": (612.0, 792.0)}
 """Sizes of a page in points."""
@@ -31,11 +32,7 @@ def still(scene: Scene, at: int, path: Path, form: str, dpi: float) -> None:
     figure = scene.figure(dpi)
     _canvas(figure, form)
     scene.draw(figure, at)
-    figure.savefig(path, format=form, dpi=dpi, metadata={"Software": None} if form == "png" else _PLAIN)
-
-
-_PLAIN = {"Creator": "minigrad", "Producer": None, "CreationDate": None}
-"""Nothing in a PDF that changes from one run to the next."""
+    figure.savefig(path, format=form, dpi=dpi, metadata=PLAIN[form])
 
 
 def _canvas(figure: Any, form: str = "png") -> None:
@@ -123,7 +120,7 @@ def strip(scene: Scene, numbers: Sequence[int], path: Path, paper: str, per_page
     cell = ((wide - 2 * PAPER_MARGIN) / columns, (high - 2 * PAPER_MARGIN) / rows)
     count = -(-len(numbers) // per_page)
     told = iter(show(numbers))
-    with PdfPages(path, metadata=_PLAIN) as pages:
+    with PdfPages(path, metadata=PLAIN["pdf"]) as pages:
         for page in range(count):
             figure = Figure(figsize=(wide / 72, high / 72), facecolor=scene.colour["surface"])
             _canvas(figure, "pdf")

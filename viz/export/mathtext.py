@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from minigrad.viz.constants import SPACED
 from minigrad.viz.numbers import short
-from minigrad.viz.reading import SPACED, Run, is_sign
+from minigrad.viz.reading import Run, is_sign
 
 ACCENTS = {"dot": r"\dot", "bar": r"\bar"}
 OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow", "≈": r"\approx", "≤": r"\leq", "≥": r"\geq",
@@ -23,6 +24,10 @@ SAFE = {"$": r"\$", "%": r"\%", "{": r"\{", "}": r"\}", "_": r"\_", "#": r"\#", 
         "\n": r"\ ", "\t": r"\ "}  # fmt: skip
 SPACE = 0.26
 """Room on either side of an operator, in em."""
+
+
+class Tex(str):
+    """A text that is mathtext, without its dollars."""
 
 
 class Piece(NamedTuple):

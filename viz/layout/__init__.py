@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from minigrad.viz.constants import LAYOUT
 from minigrad.viz.layout import graphviz_, pure, wasi
 from minigrad.viz.layout.lines import for_a_page
 from minigrad.viz.layout.measure import boxes
@@ -19,7 +20,7 @@ SMALL = 60  # up to here our own layout is at its best, and needs nothing
 LARGE = 150  # beyond here the viewer opens grouped, and Graphviz takes up to seconds, our own layout does not
 LONG = 1 / 3  # a chain of so many of all nodes makes a long graph, which is broken into lines: our own layout leads its wires along lanes
 
-FLOATING = frozenset({"const", "param", "seed"})
+FLOATING = frozenset(LAYOUT["floating"])
 """Kinds of source that need not stand with the inputs: they are put just before their first use."""
 
 ENGINES = ("auto", "pure", "dot", "wasi")

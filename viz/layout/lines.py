@@ -20,19 +20,23 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-RIM = 12.0  # around the whole picture
-ASIDE = 16.0  # from the cards at a line's ends to the first wire that runs down beside them
-TRACK = 12.0  # between two wires that run beside one another; a shape stands between them
-GUTTER = 17.0  # between a line and the wires above or below it
-USUAL_GAP = 90.0  # between two columns of the long picture
-LEAST_GAP = 64.0  # what is left of it in lines: room for an edge's label
-SMALL_GAP, SMALL_SCREEN = 44.0, 500.0  # and in lines less wide than this, where two columns need the room
-STRETCH = 60.0  # how much wider a gap may get so that lines end alike
-BAND_GAP = 20.0  # what is left of height in which nothing stands
-LABEL, APART = 30.0, 80.0  # from a line's beginning to the label of the wire above it; between the labels of two such wires
-MOST_WIRES = 6  # a place that more nodes send wires across is no place for a break
-LEAST_COLUMNS = 1.5  # in a line, on average
-SQUARE_WIRES = 2  # and where lines of equal length would break, so many
+from minigrad.viz.constants import LINES
+
+RIM = LINES["rim"]  # around the whole picture
+ASIDE = LINES["aside"]  # from the cards at a line's ends to the first wire that runs down beside them
+TRACK = LINES["track"]  # between two wires that run beside one another; a shape stands between them
+GUTTER = LINES["gutter"]  # between a line and the wires above or below it
+USUAL_GAP = LINES["usual_gap"]  # between two columns of the long picture
+LEAST_GAP = LINES["least_gap"]  # what is left of it in lines: room for an edge's label
+# what is left in lines less wide than SMALL_SCREEN, where two columns need the space
+SMALL_GAP, SMALL_SCREEN = LINES["small_gap"], LINES["small_screen"]
+STRETCH = LINES["stretch"]  # how much wider a gap may get so that lines end alike
+BAND_GAP = LINES["band_gap"]  # what is left of height in which nothing stands
+# from a line's beginning to the label of the edge above it; between the labels of two such edges
+LABEL, APART = LINES["label"], LINES["apart"]
+MOST_WIRES = LINES["most_edges"]  # a place that more nodes send wires across is no place for a break
+LEAST_COLUMNS = LINES["least_columns"]  # in a line, on average
+SQUARE_WIRES = LINES["square_edges"]  # and where lines of equal length would break, so many
 
 PAGE = (1200.0, 2400.0, 1.5)
 """Stills: the least and the greatest width of lines, and between them how many times as wide as high the picture shall be."""

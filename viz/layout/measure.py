@@ -12,18 +12,19 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minigrad.viz.constants import CARD
 from minigrad.viz.numbers import brief, grid, short
 from minigrad.viz.reading import Run, caption, heading_runs
 
-# The card's anatomy in pixels. static/viewer/cards.js draws with the same constants; a test compares them.
-HEAD = 30  # the line "v1 = ln x1"
-CAPTION = 14  # the small line with name, shape and dtype, where there is one
-ROW = 18  # one line for each column
-PAD = 8  # below the last row
-SIDE = 12  # left and right of everything
-LINE = 15  # one row of a small matrix
-HEAT = 24  # the heat map under the value of a large array
-SYMBOL = 22  # the mark of the column in front of the value
+# The card's anatomy in pixels.
+HEAD = CARD["head"]  # the line "v1 = ln x1"
+CAPTION = CARD["caption"]  # the small line with name, shape and dtype, where there is one
+ROW = CARD["row"]  # one line for each column
+PAD = CARD["pad"]  # below the last row
+SIDE = CARD["side"]  # left and right of everything
+LINE = CARD["line"]  # one row of a small matrix
+HEAT = CARD["heat"]  # the heat map under the value of a large array
+SYMBOL = CARD["symbol"]  # the mark of the column in front of the value
 
 HEAD_FONT = 16.0
 VALUE_FONT = 13.0

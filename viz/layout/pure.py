@@ -23,17 +23,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from minigrad.viz.constants import LAYOUT
+
 Sizes = Mapping[str, tuple[float, float]]
 Edges = Sequence[tuple[str, str, str]]  # (edge id, source, destination), in the order of the operands
 
-MARGIN = 18.0  # around the whole picture
-NODE_GAP = 26.0  # between two cards in a layer
-LANE_GAP = 16.0  # between a card and a passing edge, or two passing edges
-LAYER_GAP = 90.0  # between two layers; room for an edge's label
-PORT_GAP = 24.0  # between two edges that end at the same card
+MARGIN = LAYOUT["margin"]  # around the whole picture
+NODE_GAP = LAYOUT["node_gap"]  # between two cards in a layer
+LANE_GAP = LAYOUT["lane_gap"]  # between a card and a passing edge, or two passing edges
+LAYER_GAP = LAYOUT["layer_gap"]  # between two layers; room for an edge's label
+PORT_GAP = LAYOUT["port_gap"]  # between two edges that end at the same card
 MOST_LANES = 30_000  # beyond this many way-points, long edges are drawn straight: time and size matter more than beauty then
 SWEEPS = 12
-SAVES = 0.8  # what is computed from sources stands late where the wires are then shorter than this share of their length
+SAVES = LAYOUT["saves"]  # what is computed from sources stands late where the wires are then shorter than this share of their length
 
 
 def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from minigrad.viz.bundle import joined
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 
 STATIC = Path(__file__).parent / "static"
 

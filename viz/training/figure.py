@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from minigrad.viz.export.files import whole
-from minigrad.viz.svg import palette
+from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
 from minigrad.viz.training.history import LEVELS, History
 
@@ -43,7 +43,7 @@ def draw_curves(
         raise ValueError("draw_curves: the history has no measures; record some by log()")
     t = words(lang)
     import matplotlib
-    from minigrad.viz.export.frame import fonts, need_letters
+    from minigrad.viz.export.fonts import fonts, need_letters
 
     need_letters(t, form)
     plain = {"png": {"Software": None}, "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None}, "svg": {"Date": None}}[form]

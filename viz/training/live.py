@@ -17,7 +17,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from minigrad.viz.hosting import kernel_runs, runs_for_a_page
+from minigrad.viz.hosts import kernel_runs, runs_for_a_page
 from minigrad.viz.page import options_of
 from minigrad.viz.training.history import History
 from minigrad.viz.training.page import iframe

@@ -1,12 +1,11 @@
 // Arrays in a card: a line, a grid of all elements, or a summary with a heat map. The same rules as
 // viz/layout/measure.py and viz/numbers.py.
 
+import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
 import { brief, short } from "./numbers.js";
 
-export const ROW = 18,
-  LINE = 15,
-  HEAT = 24;
+export const { row: ROW, line: LINE, heat: HEAT } = constants.card;
 export const LEVELS = "0123456789abcdefg";
 const product = (shape) => (shape ?? []).reduce((a, b) => a * b, 1);
 

@@ -1,6 +1,6 @@
-// Cards and wires: what one node, one group and one edge look like. The same constants as
-// viz/layout/measure.py.
+// Cards and edges: what one node, one group and one edge look like.
 
+import constants from "./constants.json" with { type: "json" };
 import {
   HEAT,
   LINE,
@@ -15,12 +15,7 @@ import {
 import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
-const HEAD = 30,
-  CAPTION = 14,
-  SIDE = 12,
-  HEAD_TIP = 8;
-
-const CORNER_RADIUS = 7;
+const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
 
 // A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson
 // 1980), so it never swings into a card. Where the points do not run on to the right, as between
@@ -51,7 +46,7 @@ const rounded = (v) => Math.round(v * 10) / 10;
 // The point just before a corner, on the way from it to another point.
 function beside([x, y], [u, v]) {
   const length = Math.hypot(u - x, v - y),
-    share = length ? Math.min(CORNER_RADIUS, length / 2) / length : 0;
+    share = length ? Math.min(constants.edge.corner, length / 2) / length : 0;
   return [rounded(x + (u - x) * share), rounded(y + (v - y) * share)];
 }
 
@@ -79,14 +74,13 @@ const smooth = (points) =>
     .join("");
 
 // Points along a wire as it is drawn, close enough together to tell what covers it.
-const DENSE = 5;
 export function waypoints(points) {
   const out = [points[0]],
     turns = turnOf(points) >= 0,
     pieces = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
   pieces.forEach(([c, d, end], i) => {
     const [a, b] = points[i],
-      steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / DENSE));
+      steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / constants.edge.dense));
     for (let k = 1; k <= steps; k++) {
       const u = k / steps,
         v = 1 - u,
@@ -108,14 +102,7 @@ export const turnOf = (points) =>
 
 // The generation of a node or edge: 0 the function itself, 1 its derivative's graph, 2 and 3
 // further derivatives.
-const STAGES = {
-  backward: 1,
-  "first backward": 1,
-  jvp: 2,
-  "second backward": 2,
-  "third backward": 3,
-};
-export const stageOf = (item) => STAGES[item.stage] ?? 0;
+export const stageOf = (item) => constants.stages[item.stage] ?? 0;
 
 export function drawWire(points, stage = 0) {
   const [x0, y0] = points[0],
@@ -123,8 +110,8 @@ export function drawWire(points, stage = 0) {
   const line = s("path", { class: "mg-wire" }),
     tip = s("path", { class: "mg-tip" });
   const ways = {
-    forward: [curve([...points.slice(0, -1), [x1 - HEAD_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
-    backward: [curve([[x0 + HEAD_TIP, y0], ...points.slice(1)]), `M${x0} ${y0}l10 -4.5v9z`],
+    forward: [curve([...points.slice(0, -1), [x1 - constants.edge.tip, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
+    backward: [curve([[x0 + constants.edge.tip, y0], ...points.slice(1)]), `M${x0} ${y0}l10 -4.5v9z`],
   };
   function point(way) {
     line.setAttribute("d", ways[way][0]);
@@ -140,12 +127,11 @@ export function drawWire(points, stage = 0) {
 }
 
 // What a wire says of the array that it carries; where one value serves many places, both shapes.
-export function edgeNote(edge, from, to) {
+export function edgeShape(edge, from, to) {
   if (edge.broadcast) return `${shapeText(from.shape ?? [])} ⇒ ${shapeText(to.shape ?? [])}`;
   return from?.shape?.length ? shapeText(from.shape) : "";
 }
 
-const CORNER = { input: 15, output: 15, param: 15, const: 2 };
 const frame =
   ({ x, y, w, h }, corner) =>
   (grow, name, pushed = 0) =>
@@ -216,7 +202,7 @@ export function drawCard(node, box, columns, keeping = true) {
     top = y - tall / 2,
     small = captionOf(node),
     body = top + HEAD + (small ? CAPTION : 0);
-  const rim = frame(box, CORNER[node.kind] ?? 7),
+  const rim = frame(box, constants.card.corners[node.kind] ?? constants.card.corner),
     kind = /^\w+$/.test(node.kind) ? node.kind : "op",
     stage = stageOf(node);
   const heading = s("text", { x, y: top + 20, class: "mg-heading" }, svgRuns(headingRuns(node)));
@@ -252,7 +238,7 @@ export function drawCard(node, box, columns, keeping = true) {
 // A group as one box: a pile of cards.
 export function drawGroup(group, box, columns, words) {
   const top = box.y - box.h / 2,
-    rim = frame(box, 7),
+    rim = frame(box, constants.card.corner),
     shape = [];
   const heading = s(
     "text",

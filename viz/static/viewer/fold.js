@@ -1,5 +1,7 @@
 // Folding: the state after k steps, from the nearest keyframe; and what is wrong with a document.
 
+import constants from "./constants.json" with { type: "json" };
+
 export const SCHEMA = "minigrad.trace/1";
 export const key = (node, column) => node + "\u0000" + column;
 
@@ -49,15 +51,7 @@ export const keeps = ({ nodes, columns, steps }) =>
   nodes.some((node) => node.saved?.length) &&
   (columns.some((c) => c.key === "g") || steps.some((step) => step.free?.length));
 
-const PHASE_COLUMN = {
-  primal: "v",
-  tangent: "d",
-  adjoint: "g",
-  accumulate: "g",
-  free: "g",
-  update: "v",
-};
-export const columnOf = (step) => step.writes?.[0]?.[1] ?? PHASE_COLUMN[step.phase] ?? "v";
+export const columnOf = (step) => step.writes?.[0]?.[1] ?? constants.phases[step.phase] ?? "v";
 
 // What is wrong with a document, as a sentence; null when it can be shown.
 export function problem(trace) {

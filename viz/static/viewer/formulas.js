@@ -1,5 +1,6 @@
 // Formulas: tokens as MathML, and as runs of SVG text; names of nodes and columns.
 
+import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
 import { columnOf, key } from "./fold.js";
 import { shapeText } from "./arrays.js";
@@ -11,7 +12,7 @@ const ACCENT = { dot: "˙", bar: "¯" },
 const spans = (label) => label.accent === "bar" && Array.from(String(label.base ?? "")).length > 1;
 const ACCENT_COLUMN = { dot: "d", bar: "g" };
 const RELATION = new Set(["=", "+=", "→", "≈", "←"]),
-  SPACED = new Set([..."+−·/×@=→←≈<>≤≥≠", "+="]);
+  SPACED = new Set(constants.spaced);
 
 function symbol(token, colour = true) {
   // plain symbols in ink: colour means a tangent or an adjoint

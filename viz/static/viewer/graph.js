@@ -1,13 +1,14 @@
 // The graph: cards and wires, groups that open, zoom and pan, what a step lights up, and the walk
 // by arrow keys.
 
+import constants from "./constants.json" with { type: "json" };
 import {
   arrangeRows,
   cardSize,
   drawCard,
   drawGroup,
   drawWire,
-  edgeNote,
+  edgeShape,
   groupSize,
   stageOf,
 } from "./cards.js";
@@ -18,17 +19,17 @@ import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js
 import { solve } from "./layout.js";
 import { inLines } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
-import { drawNote, noteBox, placeNotes } from "./notes.js";
+import { drawShape, placeShapes, shapeBox } from "./shape_labels.js";
 import { brief, short } from "./numbers.js";
 
-const FLOATING = new Set(["const", "param", "seed"]);
+const FLOATING = new Set(constants.layout.floating);
 const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16,
   NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
-const STROKE = 2; // half the stroke of a card that is written
+const STROKE = constants.number.stroke; // half the stroke of a card that is written
 const LONG = 1400; // units across which most screens show no graph in one piece
 
 // changed(): called when groups were opened or closed. room: the width that the graph will have, in
@@ -44,7 +45,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
         ? new Set(before.filter((id) => tree.groups.has(id)))
         : openAtFirst(tree);
   const under = s("g"),
-    notes = s("g"),
+    shapes = s("g"),
     over = s("g"),
     labels = s("g", { "aria-hidden": "true" });
   const hatch = s(
@@ -63,7 +64,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     { class: "mg-svg", role: "group", "aria-label": t("graph") },
     s("defs", null, hatch),
     under,
-    notes,
+    shapes,
     over,
     labels,
   );
@@ -154,19 +155,19 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       const points = place.edges?.[one.id]?.points;
       if (!points || points.length < 2) continue;
       const first = one.all[0],
-        note = edgeNote(first, byId.get(first.src), byId.get(first.dst)),
+        shape = edgeShape(first, byId.get(first.src), byId.get(first.dst)),
         wire = drawWire(points, stageOf(first));
-      leaving.set(one.src, [...(leaving.get(one.src) ?? []), { points, note }]);
+      leaving.set(one.src, [...(leaving.get(one.src) ?? []), { points, shape }]);
       wire.ends = [one.src, one.dst];
       for (const e of one.all) wires.set(e.id, wire);
       under.append(wire.group);
     }
     const boxes = shown.map((id) => place.nodes?.[id]).filter(Boolean),
       grown = (by) => boxes.map(({ x, y, w, h: tall }) => around(x, y, w + 2 * by, tall + 2 * by));
-    const placed = placeNotes(leaving, grown(0));
-    noted = [...placed.values()].flat().map(noteBox);
-    notes.replaceChildren(
-      ...[...placed].map(([id, found]) => s("g", { "data-of": id }, found.map(drawNote))),
+    const placed = placeShapes(leaving, grown(0));
+    noted = [...placed.values()].flat().map(shapeBox);
+    shapes.replaceChildren(
+      ...[...placed].map(([id, found]) => s("g", { "data-of": id }, found.map(drawShape))),
     );
     standing = grown(STROKE);
     for (const id of shown) {
@@ -432,10 +433,10 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
         wire.group.classList.toggle("mg-unborn", hidden);
       }
     if (growing)
-      for (const note of notes.children)
-        note.classList.toggle(
+      for (const shape of shapes.children)
+        shape.classList.toggle(
           "mg-unborn",
-          cards.get(note.dataset.of)?.group.classList.contains("mg-unborn") ?? false,
+          cards.get(shape.dataset.of)?.group.classList.contains("mg-unborn") ?? false,
         );
     if (!step) return;
     const mark =

@@ -4,7 +4,10 @@
 // A group is a run of neighbours in the order of birth. So the graph of boxes has no cycle,
 // whatever is open: edges lead from older to younger.
 
-export const MANY = 150; // nodes beyond which a graph is never shown whole at first
+import constants from "./constants.json" with { type: "json" };
+
+// nodes beyond which a graph is never shown whole at first
+export const MANY = constants.many;
 
 const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kind);
 

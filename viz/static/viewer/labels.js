@@ -2,21 +2,12 @@
 // and other numbers stay in sight. On the wire where enough of the wire is left at its two ends,
 // else beside it, else a little further away with a line that leads to it.
 
+import constants from "./constants.json" with { type: "json" };
 import { turnOf, waypoints } from "./cards.js";
 
-const SIZES = [
-  { letter: 7, sides: 10, tall: 18 },
-  { letter: 6.4, sides: 7, tall: 15 },
-]; // the second where there is little room
-// what an end of the wire keeps to itself beside a number on it, the arrow's point with it
-const STUB = 17;
-const CLEAR = 3; // between a number and anything else
-const TIP = { before: 11, across: 5.5 }; // an arrow's point; either end may have one
-const CUT = { after: 10, across: 14 }; // the mark of the cut lens at a wire's beginning
-const NEAR = 240,
-  FAR = 160,
-  SHIFTS = [0, -12, 12, -24, 24, -40, 40, -60, 60],
-  FURTHER = 4;
+// What the lengths mean is said in viz/labels.py.
+const { sizes: SIZES, stub: STUB, clear: CLEAR, tip: TIP, cut: CUT } = constants.number;
+const { near: NEAR, far: FAR, more: FURTHER, shifts: SHIFTS, along: ALONG } = constants.number;
 
 const meet = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 const covered = (a, b) =>
@@ -126,7 +117,7 @@ export function placeLabel(text, points, others, busy, boxes, area) {
   const from = left + STUB + sizes[0].width / 2,
     to = right - STUB - sizes[0].width / 2;
   if (from <= to)
-    for (const shift of [0, 40, 80, 140])
+    for (const shift of ALONG)
       if (tried(sizes[0], ...nearest(Math.min(to, Math.max(from, middle + shift))), false))
         return best;
   for (const size of sizes)

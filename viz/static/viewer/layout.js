@@ -1,13 +1,11 @@
 // Where boxes stand when groups open and close: the layered layout of viz/layout/pure.py, whose
 // stages and sources are described there.
 
-const MARGIN = 18,
-  NODE_GAP = 26,
-  LANE_GAP = 16,
-  LAYER_GAP = 90,
-  PORT_GAP = 24,
-  SWEEPS = 8,
-  SAVES = 0.8;
+import constants from "./constants.json" with { type: "json" };
+
+const { margin: MARGIN, node_gap: NODE_GAP, lane_gap: LANE_GAP } = constants.layout;
+const { layer_gap: LAYER_GAP, port_gap: PORT_GAP, saves: SAVES } = constants.layout;
+const SWEEPS = 8;
 
 // sizes: Map id -> [width, height] in topological order; edges: [{id, src, dst}]; floating: ids
 // that may stand just before their first use.

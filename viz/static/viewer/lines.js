@@ -1,23 +1,16 @@
 // A graph much wider than its box, broken into lines as text is: each line runs from left to right,
 // so that an arrow to the left is an adjoint everywhere. A wire to a further line leaves at the
 // right end of its own, runs back between the lines, and enters at the left. The same rules as
-// viz/layout/lines.py; a test compares them.
+// viz/layout/lines.py; a test compares the results.
 
-const RIM = 12,
-  ASIDE = 16,
-  TRACK = 12,
-  GUTTER = 17,
-  USUAL_GAP = 90,
-  LEAST_GAP = 64,
-  SMALL_GAP = 44,
-  SMALL_SCREEN = 500,
-  STRETCH = 60,
-  BAND_GAP = 20,
-  LABEL = 30,
-  APART = 80,
-  MOST_WIRES = 6,
-  SQUARE_WIRES = 2,
-  LEAST_COLUMNS = 1.5;
+import constants from "./constants.json" with { type: "json" };
+
+// What the lengths mean is said in viz/layout/lines.py.
+const { rim: RIM, aside: ASIDE, track: TRACK, gutter: GUTTER } = constants.lines;
+const { usual_gap: USUAL_GAP, least_gap: LEAST_GAP, band_gap: BAND_GAP } = constants.lines;
+const { small_gap: SMALL_GAP, small_screen: SMALL_SCREEN, stretch: STRETCH } = constants.lines;
+const { label: LABEL, apart: APART, least_columns: LEAST_COLUMNS } = constants.lines;
+const { most_edges: MOST_WIRES, square_edges: SQUARE_WIRES } = constants.lines;
 
 /**
  * place: {width, height, nodes, edges} as a layout gives it; joined: its edges as [{id, src, dst}];

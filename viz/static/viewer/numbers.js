@@ -1,5 +1,7 @@
 // Numbers as text: the same rule as viz/numbers.py, four significant digits, six from 1,000 on.
 
+import constants from "./constants.json" with { type: "json" };
+
 const WORDS = { nan: "NaN", inf: "∞", "-inf": "−∞" };
 
 export function short(value) {
@@ -40,7 +42,7 @@ function nested(sample, shape) {
   return "[" + rows.join(", ") + "]";
 }
 
-const WHOLE = 4; // arrays of up to so many elements are shown in full everywhere
+const WHOLE = constants.whole; // arrays of up to so many elements are shown in full everywhere
 
 function inline(value, most = WHOLE) {
   const shape = value.shape ?? [],

@@ -1,4 +1,4 @@
-"""How a wire runs between two cards: the same as in static/viewer/cards.js."""
+"""How an edge runs between two cards: the same curves as in static/viewer/cards.js."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from minigrad.viz.constants import EDGE
 from minigrad.viz.layout.lines import turn_of
 
 Point = tuple[float, float]
 
-CORNER_RADIUS = 7.0  # of wires between lines
-DENSE = 5.0  # how far points along a wire are apart, at most
+CORNER_RADIUS = EDGE["corner"]  # of edges between lines
+DENSE = EDGE["dense"]  # how far points along an edge are apart, at most
 
 
 class Box(NamedTuple):
@@ -98,7 +99,7 @@ def _smooth(points: Sequence[Sequence[float]]) -> str:
 
 
 def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
-    """Points along a wire as it is drawn, close enough together to tell what covers it."""
+    """Points along an edge as it is drawn, close enough together to tell what covers it."""
     out: list[Point] = [(points[0][0], points[0][1])]
     turns = turn_of(points) >= 0
     pieces = [(a, b, b) for a, b in pairwise(points)] if turns else _cubics(points)

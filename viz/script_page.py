@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from minigrad.viz.hosting import kernel_runs
+from minigrad.viz.hosts import kernel_runs
 from minigrad.viz.page import Frame, to_html
 
 

@@ -1,0 +1,122 @@
+"""A display list as SVG: a class for each role, and one stylesheet for light and dark
+surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from minigrad.viz.constants import SHAPE
+from minigrad.viz.layout import measure
+from minigrad.viz.picture.marks import STYLES, Disc, Group, Line, Mark, Style, Text, colours
+from minigrad.viz.reading import Run
+
+FONTS = {
+    "math": '"STIX Two Math","Latin Modern Math","Cambria Math","DejaVu Math TeX Gyre",serif',
+    "mono": 'ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace',
+    "sans": "system-ui,DejaVu Sans,sans-serif",
+}
+OVERLINE = "\u0305"
+HALO = 3
+"""The width of the ground behind letters that stand on lines."""
+
+
+def svg(marks: Sequence[Mark], width: float, height: float, *, title: str = "", lang: str = "en") -> str:
+    """An SVG document of this size that needs no script; its styles apply to this picture alone."""
+    body = "".join(_written(mark) for mark in marks)
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} lang="{lang}" role="img"'
+    sheet = stylesheet_of(roles_of(marks))
+    return f'{head} class="mg-frame"><title>{escape(title)}</title><style>{sheet}</style>{body}</svg>\n'
+
+
+def roles_of(marks: Iterable[Mark]) -> set[str]:
+    """The names of styles that marks use."""
+    found: set[str] = set()
+    for mark in marks:
+        found |= roles_of(mark.marks) if isinstance(mark, Group) else set(mark.role.split())
+    return found
+
+
+def stylesheet_of(roles: Iterable[str], styles: Mapping[str, Style] = STYLES) -> str:
+    """The rules of some roles: shapes and light colours, then the dark colours for readers who
+    prefer them."""
+    used = set(roles)
+    chosen = {name: style for name, style in styles.items() if name in used}
+    light = "".join(_rule(name, style, colours(False), True) for name, style in chosen.items())
+    dark = "".join(_rule(name, style, colours(True), False) for name, style in chosen.items())
+    base = ".mg-frame path,.mg-frame circle,.mg-frame rect{fill:none}"
+    return f"{base}{light}@media (prefers-color-scheme:dark){{{dark}}}"
+
+
+def _rule(name: str, style: Style, colour: Mapping[str, str], shapes: bool) -> str:
+    said = [f"{key}:{colour[style[key]]}" for key in ("fill", "stroke") if key in style]
+    if "halo" in style:
+        said.append(f"stroke:{colour[style['halo']]}")
+    if shapes:
+        said += _shape(style)
+    return f".mg-frame .{name}{{{';'.join(said)}}}" if said else ""
+
+
+def _shape(style: Style) -> list[str]:
+    """The declarations of a style that say nothing about colours."""
+    said = [f"stroke-width:{style['width']:g}"] if "width" in style else []
+    if "dash" in style:
+        said.append("stroke-dasharray:" + (" ".join(f"{v:g}" for v in style["dash"]) or "none"))
+    said += ["stroke-linecap:round"] if style.get("round") else []
+    said += [f"opacity:{style['opacity']:g}"] if "opacity" in style else []
+    said += [f"font-family:{FONTS[style['font']]}"] if "font" in style else []
+    said += [f"font-size:{style['size']:g}px"] if "size" in style else []
+    said += ["font-weight:700"] if style.get("bold") else []
+    said += [f"stroke-width:{HALO};paint-order:stroke"] if "halo" in style else []
+    return said
+
+
+def _written(mark: Mark) -> str:
+    if isinstance(mark, Group):
+        return _group(mark)
+    if isinstance(mark, Text):
+        return _text(mark)
+    look = f'class="{mark.role}"'
+    if isinstance(mark, Line):
+        return f'<path d="{mark.path}" {look}/>'
+    if isinstance(mark, Disc):
+        return f'<circle cx="{mark.x:g}" cy="{mark.y:g}" r="{mark.radius:g}" {look}/>'
+    size = f'width="{mark.width:g}" height="{mark.height:g}"'
+    corner = f' rx="{mark.radius:g}"' if mark.radius else ""
+    return f'<rect x="{mark.x:g}" y="{mark.y:g}" {size}{corner} {look}/>'
+
+
+def _group(group: Group) -> str:
+    inner = "".join(_written(mark) for mark in group.marks)
+    look = f' opacity="{group.opacity:g}"' if group.opacity != 1 else ""
+    if group.shift != (0.0, 0.0):
+        look += f' transform="translate({group.shift[0]:g} {group.shift[1]:g})"'
+    if not look and not group.title:
+        return inner
+    return f"<g{look}>{f'<title>{escape(group.title)}</title>' if group.title else ''}{inner}</g>"
+
+
+def _text(mark: Text) -> str:
+    look = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
+    look += ' text-decoration="line-through"' if mark.struck else ""
+    if "shape" in mark.role.split() and len(mark.text) * SHAPE["letter"] > mark.room:
+        look += f' textLength="{mark.room:.0f}" lengthAdjust="spacingAndGlyphs"'
+    if isinstance(mark.text, str):
+        inner = escape(mark.text.replace(" ", "\u00a0") if "value" in mark.role else mark.text)
+    else:
+        inner = _spans(mark.text)
+    return f'<text x="{mark.x:g}" y="{mark.y:g}" class="{mark.role}"{look}>{inner}</text>'
+
+
+def _spans(runs: Sequence[Run]) -> str:
+    level, out = 0, []
+    for run in runs:
+        move = f' dy="{(level - run.level) * 4.5:g}"' if run.level != level else ""
+        look = ' font-style="italic"' if run.italic else ""
+        look += f' font-size="{measure.SMALLER}em"' if run.level else ""
+        if OVERLINE in run.text:  # one line, not a piece over each letter, which fonts set unevenly
+            look += ' text-decoration="overline"'
+        out.append(f"<tspan{move}{look}>{escape(run.text.replace(OVERLINE, ''))}</tspan>")
+        level = run.level
+    return "".join(out)

@@ -1,0 +1,157 @@
+"""Graphviz's drawing instructions as a display list, so that a picture needs no Graphviz program.
+
+Graphviz writes in its format ``xdot``, for every node, edge and cluster, a line of instructions in
+a small language (pen and fill colours, styles, polygons, curves, texts), with y growing upward. See
+https://graphviz.org/docs/outputs/canon/#xdot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minigrad.viz.picture.marks import Line, Mark, Style, Text
+
+ROOM = 0.95
+"""The size of letters against Graphviz's: the fonts here may be wider than those that it reckons
+with."""
+PAD = 6.0
+"""Around the picture, in points."""
+KAPPA = 0.5523
+"""How far the control points of a quarter of a circle are from its ends, in radii."""
+
+
+class Drawing(NamedTuple):
+    """A display list, the styles that it uses, and its size in points."""
+
+    marks: list[Mark]
+    styles: dict[str, Style]
+    width: float
+    height: float
+
+
+def read(xdot: str) -> Drawing:
+    """The picture that an xdot text describes. Raises ValueError for a text without a bounding
+    box."""
+    xdot = xdot.replace("\\\n", "")
+    size = re.search(r'\bbb="([^"]+)"', xdot)
+    if size is None:
+        raise ValueError("paint: the text is not a drawing in Graphviz's format xdot: it has no bounding box")
+    left, bottom, right, top = (float(v) for v in size[1].split(","))
+    marks: list[Mark] = []
+    styles: dict[str, Style] = {}
+    for line in re.findall(r'\b_(?:h|t|l|hl|tl)?draw_="((?:[^"\\]|\\.)*)"', xdot):
+        pen = _Pen(styles, PAD - left, top + PAD)
+        marks += pen.run(line.replace('\\"', '"'))
+    return Drawing(marks, styles, right - left + 2 * PAD, top - bottom + 2 * PAD)
+
+
+class _Pen:
+    """Carries out one line of instructions; pen, fill and style hold until the line ends."""
+
+    def __init__(self, styles: dict[str, Style], right: float, down: float):
+        self.styles, self.right, self.down = styles, right, down
+        self.stroke, self.fill, self.width, self.font = "#000000", "none", 1.0, 11.0
+        self.dash: tuple[float, ...] = ()
+
+    def run(self, line: str) -> Iterator[Mark]:
+        """The marks of the line."""
+        words = _Reader(line)
+        for letter in words.letters():
+            if letter == "c":
+                self.stroke = _colour(words.text())
+            elif letter == "C":
+                self.fill = _colour(words.text())
+            elif letter == "F":
+                self.font = words.number()
+                words.text()
+            elif letter == "t":
+                words.number()
+            elif letter == "S":
+                self._style(words.text())
+            elif letter in "PpLBb":
+                yield self._shape(letter, words.points())
+            elif letter in "Ee":
+                yield self._ellipse(letter == "E", *(words.number() for _ in range(4)))
+            elif letter == "T":
+                x, y, align, _width = (words.number() for _ in range(4))
+                yield self._text(x, y, int(align), words.text())
+
+    def _style(self, style: str) -> None:
+        if style.startswith("setlinewidth("):
+            self.width = float(style.removeprefix("setlinewidth(").removesuffix(")"))
+        elif style in ("dashed", "dotted", "solid"):
+            self.dash = {"dashed": (3.7, 1.6), "dotted": (1.0, 1.65), "solid": ()}[style]
+
+    def _at(self, point: tuple[float, float]) -> str:
+        return f"{point[0] + self.right:g} {self.down - point[1]:g}"
+
+    def _shape(self, letter: str, points: list[tuple[float, float]]) -> Line:
+        """A polygon (P, p), a line (L) or a B-spline (B, b); P and b are filled."""
+        first, *rest = map(self._at, points)
+        kind = "C" if letter in "Bb" else "L"
+        path = f"M{first}{kind}{(' ' if kind == 'C' else 'L').join(rest)}"
+        return Line(path + ("z" if letter in "Pp" else ""), self._role(letter in "Pb"))
+
+    def _ellipse(self, filled: bool, x: float, y: float, w: float, h: float) -> Line:
+        ring, corners = [(x + w, y)], [(1, 0), (0, 1), (-1, 0), (0, -1), (1, 0)]
+        for (a, b), (c, d) in pairwise(corners):  # a quarter each
+            quarter = ((a - KAPPA * b, b + KAPPA * a), (c + KAPPA * d, d - KAPPA * c), (c, d))
+            ring += [(x + w * u, y + h * v) for u, v in quarter]
+        return self._shape("b" if filled else "B", ring)
+
+    def _text(self, x: float, y: float, align: int, text: str) -> Text:
+        anchor = {-1: "start", 0: "middle", 1: "end"}[align]
+        role = self._known({"font": "graphviz", "fill": self.stroke, "size": ROOM * self.font})
+        return Text(x + self.right, self.down - y, text, role, anchor)
+
+    def _role(self, filled: bool) -> str:
+        dash = tuple(length * self.width for length in self.dash)
+        look: dict[str, Any] = {"stroke": self.stroke, "width": self.width, "dash": dash}
+        return self._known(look | ({"fill": self.fill} if filled else {}))
+
+    def _known(self, style: Style) -> str:
+        """The name of a style, which the drawing gets if it has no such one yet."""
+        name = next((name for name, known in self.styles.items() if known == style), "")
+        if not name:
+            name = f"x{len(self.styles)}"
+            self.styles[name] = style
+        return name
+
+
+class _Reader:
+    """Reads the words of a line of instructions; a text is its length in bytes, a dash, and so many
+    bytes."""
+
+    def __init__(self, line: str):
+        self.data, self.at = line.encode(), 0
+
+    def letters(self) -> Iterator[str]:
+        while word := self._word():
+            yield word
+
+    def _word(self) -> str:
+        while self.data[self.at : self.at + 1].isspace():
+            self.at += 1
+        start = self.at
+        while self.at < len(self.data) and not self.data[self.at : self.at + 1].isspace():
+            self.at += 1
+        return self.data[start : self.at].decode()
+
+    def number(self) -> float:
+        return float(self._word())
+
+    def points(self) -> list[tuple[float, float]]:
+        return [(self.number(), self.number()) for _ in range(int(self.number()))]
+
+    def text(self) -> str:
+        length = int(self.number())
+        start = self.data.index(b"-", self.at) + 1
+        self.at = start + length
+        return self.data[start : self.at].decode(errors="replace")
+
+
+def _colour(text: str) -> str:
+    return "none" if text == "transparent" else text

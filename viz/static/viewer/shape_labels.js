@@ -1,0 +1,170 @@
+// The shapes that travel along the edges, written at their beginnings: where each stands so that
+// it touches no edge and no card. Above the first of the edges that it is about, between two of
+// them, or below the last; in narrower letters where another edge crosses behind it; or else
+// further along one of them. The same places as in viz/shape_labels.py.
+
+import constants from "./constants.json" with { type: "json" };
+import { turnOf, waypoints } from "./cards.js";
+import { s } from "./dom.js";
+
+// What the lengths mean is said in viz/shape_labels.py.
+const { letter: LETTER, room: LEAST_ROOM, squeezed: SQUEEZED } = constants.shape;
+const { above: ABOVE, below: BELOW, middle: MIDDLE } = constants.shape;
+const { ascent: ASCENT, descent: DESCENT, before: BEFORE, gap: GAP } = constants.shape;
+const { tip: SHAPE_TIP, back: BACK, higher: HIGHER, cell: CELL } = constants.shape;
+const { shift: SHIFT, shifts: MOST_SHIFTS, stride: STRIDE, farthest: FARTHEST } = constants.shape;
+
+const letters = (shape) => Array.from(shape).length;
+const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+export const shapeBox = ({ shape, x, y, room }) => ({
+  x0: x,
+  x1: x + Math.min(room, LETTER * letters(shape)),
+  y0: y - ASCENT,
+  y1: y + DESCENT,
+});
+const pairs = (all) => all.slice(1).map((one, i) => [all[i], one]);
+
+// What stands in a picture, found by its place: the edges (their points), and the boxes of what a
+// shape should not meet.
+function standingThings(edges, boxes) {
+  const cells = new Map(),
+    along = new Map();
+  const under = ({ x0, y0, x1, y1 }) => {
+    const found = [];
+    for (let i = Math.floor(x0 / CELL); i <= Math.floor(x1 / CELL); i++)
+      for (let j = Math.floor(y0 / CELL); j <= Math.floor(y1 / CELL); j++) found.push(`${i} ${j}`);
+    return found;
+  };
+  const add = (box) => {
+    for (const cell of under(box)) {
+      if (!cells.has(cell)) cells.set(cell, []);
+      cells.get(cell).push(box);
+    }
+  };
+  for (const points of edges) {
+    // between two of its points a edge keeps to their box
+    for (const [[a, b], [c, d]] of pairs(points))
+      add({
+        points,
+        x0: Math.min(a, c) - 1,
+        y0: Math.min(b, d) - 1,
+        x1: Math.max(a, c) + 1,
+        y1: Math.max(b, d) + 1,
+      });
+  }
+  boxes.forEach(add);
+  const pointsOf = (points) => {
+    if (!along.has(points)) along.set(points, waypoints(points));
+    return along.get(points);
+  };
+  // 0 where nothing stands; else how much of it: each box counts like five points of a edge.
+  const cost = (box) => {
+    const met = new Set(
+      under(box)
+        .flatMap((cell) => cells.get(cell) ?? [])
+        .filter((one) => overlap(one, box)),
+    );
+    const crossing = new Set([...met].flatMap(({ points }) => (points ? [points] : [])));
+    const dots = [...crossing]
+      .flatMap(pointsOf)
+      .filter(([x, y]) => x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1);
+    return dots.length + 5 * [...met].filter(({ points }) => !points).length;
+  };
+  return { add, cost };
+}
+
+/**
+ * All shape labels of a picture. leaving: Map of node -> [{points, shape}], its edges with what each says;
+ * cards: boxes. Returns a Map of node -> its shape labels.
+ */
+export function placeShapes(leaving, cards) {
+  const edges = [...leaving.values()].flat();
+  if (!edges.some(({ shape }) => shape)) return new Map();
+  const tip = ({ points: [[x, y]] }) => ({
+    x0: x,
+    y0: y - SHAPE_TIP.across,
+    x1: x + SHAPE_TIP.after,
+    y1: y + SHAPE_TIP.across,
+  });
+  const standing = standingThings(
+    edges.map(({ points }) => points),
+    [...cards, ...edges.map(tip)],
+  );
+  return new Map([...leaving].map(([id, own]) => [id, shapesOf(own, standing)]));
+}
+
+function shapesOf(edges, standing) {
+  const groups = new Map(),
+    sorted = [...edges].sort((a, b) => a.points[0][1] - b.points[0][1]),
+    ports = sorted.map(({ points }) => points[0][1]);
+  for (const { points, shape } of sorted)
+    if (shape) groups.set(shape, [...(groups.get(shape) ?? []), points]);
+  return [...groups].map(([shape, all], i) => {
+    const [first] = all,
+      turn = turnOf(first),
+      x = first[0][0] + BEFORE,
+      found = [];
+    if (turn === 2) {
+      const left = first[turn][0] - BACK - LETTER * letters(shape);
+      for (let k = 0; k < MOST_SHIFTS; k++)
+        found.push({ shape, x: left - SHIFT * k, y: first[turn][1] - HIGHER, room: Infinity });
+    } else {
+      const room = Math.max(
+          LEAST_ROOM,
+          Math.min(...all.map((points) => points[1][0])) - x + BEFORE - GAP,
+        ),
+        long = Math.min(room, LETTER * letters(shape));
+      const levels = levelsOf(
+        all.map((points) => points[0][1]),
+        ports,
+        i > 0 && i === groups.size - 1,
+      );
+      for (const one of [room, ...SQUEEZED.map((share) => Math.max(LEAST_ROOM, long * share))])
+        found.push(...levels.map((y) => ({ shape, x, y, room: one })));
+      for (const points of all)
+        found.push(
+          ...besideEdge(points).map(([left, y]) => ({ shape, x: left, y, room: Infinity })),
+        );
+    }
+    const best = firstClear(found, standing);
+    standing.add(shapeBox(best));
+    return best;
+  });
+}
+
+// Heights at which a shape may stand, the best first. own: where its edges begin, ports: where all
+// of the node's do, from above.
+function levelsOf(own, ports, last) {
+  const above = own[0] - ABOVE,
+    below = own.at(-1) + BELOW,
+    between = ([a, b]) => (a + b) / 2 + MIDDLE;
+  const beside = pairs(ports)
+    .filter(([a, b]) => own.includes(a) || own.includes(b))
+    .map(between);
+  return [last ? below : above, ...pairs(own).map(between), last ? above : below, ...beside];
+}
+
+// Places for a shape above and below a edge, further and further from its beginning.
+function besideEdge(points) {
+  const along = waypoints(points).filter((_, i) => i && i % STRIDE === 0 && i < STRIDE * FARTHEST);
+  return along.flatMap(([x, y]) => [-ABOVE, BELOW].map((off) => [x + BEFORE, y + off]));
+}
+
+// The first shape that meets nothing, or else the one that meets least.
+function firstClear(found, standing) {
+  let best = null;
+  for (const shape of found) {
+    const cost = standing.cost(shapeBox(shape));
+    if (!best || cost < best.cost) best = { cost, shape };
+    if (!cost) break;
+  }
+  return best.shape;
+}
+
+export function drawShape({ shape, x, y, room }) {
+  const squeezed = letters(shape) * LETTER > room && {
+    textLength: Math.round(room),
+    lengthAdjust: "spacingAndGlyphs",
+  };
+  return s("text", { x, y, class: "mg-shape", "aria-hidden": "true", ...squeezed }, shape);
+}
