@@ -16,6 +16,7 @@ import { s, setText } from "./dom.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
 const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
+const { tip: EDGE_TIP, dense: DENSE } = constants.edge;
 
 // A smooth curve that is level at both ends and monotone between its points (Fritsch and Carlson
 // 1980), so it never swings into a card. Where the points do not run on to the right, as between
@@ -80,7 +81,7 @@ export function waypoints(points) {
     pieces = turns ? points.slice(1).map((end, i) => [points[i], end, end]) : cubics(points);
   pieces.forEach(([c, d, end], i) => {
     const [a, b] = points[i],
-      steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / constants.edge.dense));
+      steps = Math.max(1, Math.ceil((Math.abs(end[0] - a) + Math.abs(end[1] - b)) / DENSE));
     for (let k = 1; k <= steps; k++) {
       const u = k / steps,
         v = 1 - u,
@@ -110,8 +111,8 @@ export function drawWire(points, stage = 0) {
   const line = s("path", { class: "mg-wire" }),
     tip = s("path", { class: "mg-tip" });
   const ways = {
-    forward: [curve([...points.slice(0, -1), [x1 - constants.edge.tip, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
-    backward: [curve([[x0 + constants.edge.tip, y0], ...points.slice(1)]), `M${x0} ${y0}l10 -4.5v9z`],
+    forward: [curve([...points.slice(0, -1), [x1 - EDGE_TIP, y1]]), `M${x1} ${y1}l-10 -4.5v9z`],
+    backward: [curve([[x0 + EDGE_TIP, y0], ...points.slice(1)]), `M${x0} ${y0}l10 -4.5v9z`],
   };
   function point(way) {
     line.setAttribute("d", ways[way][0]);

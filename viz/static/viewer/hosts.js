@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { short } from "./numbers.js";
+import { keepKeys } from "./quiet.js";
 import { translator } from "./texts.js";
 import { failure, mountTrace } from "./viewer.js";
 
@@ -54,7 +55,6 @@ function mountPair(el, { first, second, difference, names }, options) {
       class: "mg-root mg-strip",
       "data-theme": options.theme,
       lang: t.lang,
-      "data-lm-suppress-shortcuts": "true",
     },
     said,
     jump,
@@ -65,7 +65,7 @@ function mountPair(el, { first, second, difference, names }, options) {
     bar,
     places.map((place, i) => [h("p", { class: "mg-pairname" }, names?.[i] ?? ""), place]),
   );
-  el.replaceChildren(root);
+  el.replaceChildren(keepKeys(root));
   function go(k, tell = true) {
     viewers.forEach((viewer) => viewer.go(Math.min(k, viewer.length)));
     if (tell) options.onStep?.(viewers[0].step());
@@ -214,12 +214,11 @@ export function withSliders(el, inputs, current, options) {
       lang: t.lang,
       role: "group",
       "aria-label": t("inputs"),
-      "data-lm-suppress-shortcuts": "true",
     },
     rows,
   );
   const root = h("section", { class: "mg-slides", "aria-label": t("inputs") }, bar, place);
-  el.replaceChildren(root);
+  el.replaceChildren(keepKeys(root));
   // The same step of the new Trace, with the same views open.
   function show(trace) {
     const kept = viewer

@@ -74,8 +74,8 @@ function standingThings(edges, boxes) {
 }
 
 /**
- * All shape labels of a picture. leaving: Map of node -> [{points, shape}], its edges with what each says;
- * cards: boxes. Returns a Map of node -> its shape labels.
+ * All shape labels of a picture. leaving: Map of node -> [{points, shape}], its edges with what
+ * each says; cards: boxes. Returns a Map of node -> its shape labels.
  */
 export function placeShapes(leaving, cards) {
   const edges = [...leaving.values()].flat();

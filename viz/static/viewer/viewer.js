@@ -6,6 +6,7 @@ import { columnOf, folder, problem } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph } from "./graph.js";
 import { drawPanel } from "./panel.js";
+import { keepKeys } from "./quiet.js";
 import { drawSource } from "./source.js";
 import { drawTable } from "./table.js";
 import { translator } from "./texts.js";
@@ -45,7 +46,7 @@ export function failure(el, t, message, options) {
       h("p", null, message),
     ),
   );
-  el.replaceChildren(root);
+  el.replaceChildren(keepKeys(root));
   return {
     go() {},
     step: () => 0,
@@ -185,11 +186,9 @@ function show(el, trace, options, t) {
   );
   const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
   const manner = { lang: t.lang, "data-theme": options.theme };
-  // Jupyter's own keys rest while the focus is inside such an element
-  const quiet = { "data-lm-suppress-shortcuts": "true" };
   const root = h(
     "section",
-    { ...region, ...manner, ...quiet },
+    { ...region, ...manner },
     h(
       "div",
       { class: "mg-top" },
@@ -416,7 +415,7 @@ function show(el, trace, options, t) {
     window.removeEventListener("afterprint", afterPrint);
     root.remove();
   }
-  el.replaceChildren(root);
+  el.replaceChildren(keepKeys(root));
   table.show(shown);
   root.classList.toggle("mg-terse", !chosen.explain);
   if (source) source.box.hidden = !chosen.source;

@@ -3,6 +3,7 @@
 // places and colours. Its words stand with the stepper's, in one table.
 
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
+import { keepKeys } from "../../static/viewer/quiet.js";
 import { translator } from "../../static/viewer/texts.js";
 
 const NS = "http://www.w3.org/2000/svg";
@@ -49,9 +50,8 @@ export function mount(
     class: "mt-root",
     tabindex: "-1",
     lang: t.lang,
-    "data-lm-suppress-shortcuts": "true",
   });
-  host.append(root);
+  host.append(keepKeys(root));
   const state = { history, running, at, log: null, parameter: null, example: 0, timer: null };
   const parts = {};
 

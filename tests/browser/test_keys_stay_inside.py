@@ -1,0 +1,124 @@
+"""No key that is pressed inside a viewer, a training view or a slider reaches the notebook."""
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
+
+CELLS = {
+    "before": "kept = 1",
+    "stepper": """
+import minigrad as mg
+from minigrad import viz
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+stepper = viz.show(f, 2.0, 5.0, views=["predict", "cut", "orders"])
+stepper""",
+    "pair": """
+from minigrad.watch import trace_function
+viz.compare(trace_function(f, 2.0, 5.0), trace_function(f, 2.0, 6.0))""",
+    "sliders": "viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))",
+    "training": """
+history = viz.History("two snapshots")
+model = mg.nn.Linear(2, 2)
+for epoch in (1, 2):
+    history.log(epoch, loss=1.0 / epoch)
+    history.snapshot(epoch, model, example=[[0.5, 1.0], [1.0, 2.0]])
+from minigrad.viz.training.widget import TrainingView
+TrainingView(history)""",
+    "after": "kept = 2",
+}
+KEYS = ["a", "b", "x", "d", "d", "m", "y", "r", "c", "v", "z", "i", "l", "1", "Shift+M", "Shift+L"]
+"""What JupyterLab and Notebook 7 do with them: insert, cut, delete, change, copy, paste and merge cells."""
+CONTROLS = "button, input, select, summary, a[href], [tabindex]"
+FOCUS = """(root, [selector, i]) => {
+    const all = [root, ...root.querySelectorAll(selector)].filter((e) => e.checkVisibility() && !e.disabled);
+    all[i % all.length].focus({ preventScroll: true });
+    return [all.length, document.activeElement === all[i % all.length], all[i % all.length].outerHTML.slice(0, 120)];
+}"""
+STATE = """() => {
+    const panel = window.jupyterapp.shell.currentWidget, notebook = panel.content;
+    return {
+        cells: notebook.widgets.map((cell) => [cell.model.id, cell.model.type, cell.model.sharedModel.getSource()]),
+        mode: notebook.mode,
+        dialogs: document.querySelectorAll(".jp-Dialog").length,
+        kernel: panel.sessionContext.session.kernel.id,
+        heard: window.heard,
+    };
+}"""
+LISTEN = """() => {
+    window.heard = 0;
+    document.addEventListener("keydown", (event) => window.jupyterapp.commands.processKeydownEvent(event), true);
+    document.addEventListener("keydown", () => { window.heard += 1; });
+}"""
+"""Some versions of JupyterLab look at a key before the page's elements do, others afterwards."""
+APPS = pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
+
+
+def opened(lab, page, app):
+    """The notebook with all its viewers."""
+    lab.write("keys.ipynb", CELLS)
+    lab.open(page, "keys.ipynb", app)
+    page.evaluate(LISTEN)
+    lab.run_all(page)
+
+
+def roots(lab, page, name):
+    """The viewers of a cell."""
+    number = list(CELLS).index(name)
+    lab.scroll_to(page, number)
+    found = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .jp-OutputArea-output")
+    part = found.locator("section.mg-root, section.mg-slides > .mg-strip, section.mg-pair > .mg-strip, section.mt-root")
+    part.first.wait_for()
+    return part
+
+
+@APPS
+def test_letters_on_every_control_leave_the_notebook_as_it_is(lab, visit, app):
+    page = visit.page
+    opened(lab, page, app)
+    before = page.evaluate(STATE)
+    for name in ("stepper", "pair", "sliders", "training"):
+        for part in roots(lab, page, name).all():
+            count, i = 1, 0
+            while i < count:
+                count, focused, control = part.evaluate(FOCUS, [CONTROLS, i])
+                if focused:  # a text that only programs can focus has no keys of its own
+                    for key in KEYS:
+                        page.keyboard.press(key)
+                    assert page.evaluate(STATE) == before, f"{name}: {control}"
+                i += 1
+            assert count > 1, name
+
+
+@APPS
+def test_keys_act_in_the_viewer_while_another_cell_is_the_active_one(lab, visit, app):
+    """A notebook that hears a key moves the focus to its active cell."""
+    page = visit.page
+    opened(lab, page, app)
+    (viewer,) = roots(lab, page, "stepper").all()
+    before = page.evaluate(STATE)
+    page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
+    viewer.locator(".mg-btn-next").focus()
+    for key in ("ArrowRight", "b", "ArrowRight", "d", "d", "ArrowRight"):
+        page.keyboard.press(key)
+    assert viewer.locator(".mg-counter").inner_text().startswith("3 /")
+    assert page.evaluate(STATE) == before
+
+
+@APPS
+def test_a_control_that_goes_out_of_use_gives_no_key_to_the_notebook(lab, visit, app):
+    page = visit.page
+    opened(lab, page, app)
+    (viewer,) = roots(lab, page, "stepper").all()
+    before = page.evaluate(STATE)
+    viewer.locator(".mg-btn-last").focus()
+    page.keyboard.press("Enter")
+    viewer.locator(".mg-btn-next").focus()
+    for key in ("Enter", "Enter", "b", "x", "d", "d"):
+        page.keyboard.press(key)
+    viewer.locator(".mg-btn-shut").first.focus()
+    for key in ("Enter", "b", "x", "d", "d"):
+        page.keyboard.press(key)
+    assert page.evaluate(STATE) == before
