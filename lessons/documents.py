@@ -304,7 +304,7 @@ def _place(shown: Shown) -> str:
 
 def _short(notebook: str) -> str:
     stem = notebook.removesuffix(".ipynb")
-    return f"lesson {int(stem[:2])}" if stem[:2].isdigit() else stem.removeprefix("documents_").replace("_", " ")
+    return f"lesson {stem.partition('_')[0].lstrip('0')}" if stem[:2].isdigit() else stem.removeprefix("documents_").replace("_", " ")
 
 
 def _slug(heading: str) -> str:

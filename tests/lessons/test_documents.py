@@ -52,6 +52,16 @@ def test_a_notebook_names_its_document_with_title_author_and_address(path):
     assert document.author.partition(" (")[0] in text
 
 
+def test_marks_of_other_lessons_name_examples_and_stand_in_the_table():
+    taught = documents.taught()
+    assert sum(map(bool, taught.values())) >= 35
+    page = documents.PAGE.read_text(encoding="utf-8")
+    for example, cells in taught.items():
+        title = documents.DOCUMENTS[example.partition("/")[0]].examples[example.partition("/")[2]]
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {title} |")]
+        assert all(notebook in row for notebook, _ in cells), example
+
+
 # -------------------------------------------------------------------------------------------------------------------- comparing
 
 

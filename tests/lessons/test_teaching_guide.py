@@ -93,7 +93,7 @@ def test_the_numbers_beside_the_pictures(run):
     assert sorted(saved) == ["v2", "v2", "x"], "the result of exp serves two operations"
 
 
-def test_the_training_that_is_shown_learns_by_heart(run):
+def test_the_training_that_is_shown_memorises(run):
     (value,) = (value for source, value, _, _ in run if "viz.Live" in source)
     measures = value.history.measures
     loss, test = measures["loss"][1], measures["test_loss"][1]

@@ -24,7 +24,7 @@ Draw = Callable[[np.random.Generator], Sequence[np.ndarray]]
 HINTS_VJP = (
     "Move one input by a little and hold the others: how much does the result move, and what does g make of that?",
     "The result has the shape of the input, whatever the shape of g: where an input was stretched by broadcasting, its parts are summed.",
-    "The cotangent of an input is g times the operation's derivative, taken at the inputs.",
+    "The adjoint of an input is g times the operation's derivative, taken at the inputs.",
 )
 HINTS_JVP = (
     "Every input moves at its own speed; what does each of them do to the result?",
