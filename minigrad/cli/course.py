@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -9,9 +10,17 @@ LESSONS = Path(str(importlib.import_module("minigrad.lessons").__file__)).resolv
 
 
 def lesson_named(text: str, lessons: Path = LESSONS) -> Path | None:
-    """The course's notebook of a number ("3", "03") or a name ("bug_zoo", "03_the_algorithm"), or None."""
-    found = sorted(lessons.glob(f"{int(text):02d}_*.ipynb")) if text.isdecimal() else []
+    """The course's notebook of a number ("3", "03", "6b") or a name ("bug_zoo", "03_the_algorithm"), or None."""
+    number = re.fullmatch(r"(\d+)(b?)", text)
+    found = sorted(lessons.glob(f"{int(number[1]):02d}{number[2]}_*.ipynb")) if number else []
     return found[0] if found else next((path for path in lessons.glob("*.ipynb") if path.stem == text), None)
+
+
+def lesson_files(lesson: Path) -> list[Path]:
+    """A notebook and the pictures that its text shows, as paths relative to its folder."""
+    shown = re.findall(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)", lesson.read_text(encoding="utf-8"))
+    pictures = [Path(name) for name in dict.fromkeys(shown) if (lesson.parent / name).is_file()]
+    return [Path(lesson.name), *pictures]
 
 
 def course_files(lessons: Path) -> list[Path]:

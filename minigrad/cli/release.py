@@ -5,7 +5,7 @@ import importlib
 from pathlib import Path
 
 from minigrad.cli import complain
-from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_named
+from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_files, lesson_named
 
 EXAMPLES = """\
 Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a sheet.py they get the cases of the
@@ -77,7 +77,7 @@ def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
     for sheet in sheets:
         lesson = None if Path(sheet).is_file() else lesson_named(sheet, LESSONS)
         if lesson is not None:
-            chosen.append((LESSONS, [Path(lesson.name)]))
+            chosen.append((LESSONS, lesson_files(lesson)))
         elif Path(sheet).is_file():
             chosen.append((Path(sheet).parent, [Path(Path(sheet).name)]))
         elif sheet.isdecimal():

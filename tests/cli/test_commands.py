@@ -584,6 +584,16 @@ def test_release_knows_lessons_by_number_and_by_name_but_a_file_of_that_name_fir
     assert [p.name for p in (tmp_path / "other").iterdir()] == ["2"]
 
 
+def test_release_of_one_lesson_brings_the_pictures_that_it_shows(release, course, tmp_path):
+    write_notebook(course / "06b_half.ipynb", "# ![a picture of a graph](figures/one.svg) ![not there](figures/two.svg)")
+    (course / "figures").mkdir()
+    (course / "figures" / "one.svg").write_text("<svg/>")
+    (course / "figures" / "three.svg").write_text("<svg/>")
+    assert release(tmp_path / "handout", "6b")[0] == 0
+    files = [path for path in (tmp_path / "handout").rglob("*") if path.is_file()]
+    assert sorted(path.name for path in files) == ["06b_half.ipynb", "one.svg"]
+
+
 def test_release_without_a_folder_asks_for_the_folder_alone(release):
     status, _, err = release()
     assert status == 2
