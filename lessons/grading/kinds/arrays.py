@@ -30,7 +30,7 @@ SHAPES = {
 }
 
 
-SUMS_BACK = ("minigrad.ops.shape._sum_to", "minigrad.program.kernels._sum_to")
+SUMS_BACK = ("minigrad.ops.shape._sum_to", "minigrad.ops.kernels.sum_to_kernel")
 """Where the library itself does what `Unbroadcast` asks for."""
 
 
