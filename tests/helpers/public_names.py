@@ -1,0 +1,72 @@
+"""The public names of minigrad with their signatures, one line each, as tests/names/public_names.txt keeps them.
+
+python -m tests.helpers.public_names          writes the file anew, after a change that is wanted
+"""
+
+import inspect
+import types
+from pathlib import Path
+
+import minigrad as mg
+
+FILE = Path(__file__).parents[1] / "names" / "public_names.txt"
+SPACES = {"mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.fft": mg.fft, "mg.special": mg.special}
+
+
+MODULES = """
+    arrays autograd backend cuda data errors fft func functions graph lessons linalg masked networks nn
+    opt optim signal special testing trace training utils viz
+""".split()
+TOOLS = {"Path", "TYPE_CHECKING", "import_module"}
+"""What minigrad/__init__.py imports for itself."""
+
+
+def names_of_mg() -> set[str]:
+    """What `mg.` offers: what is imported, what is loaded on first use, and the modules for users."""
+    loaded = {n for n, value in vars(mg).items() if not isinstance(value, types.ModuleType)}
+    every = loaded | set(mg.__all__) | set(mg._ELSEWHERE) | set(MODULES)
+    return {name for name in every - TOOLS if not name.startswith("_")}
+
+
+def shown(name: str, value: object) -> str:
+    """`name(parameters)` of a function; of other values what they are."""
+    if isinstance(value, types.ModuleType):
+        return f"{name}: module"
+    if isinstance(value, property):
+        return f"{name}: property{'' if value.fset is None else ', can be set'}"
+    if isinstance(value, type):
+        return f"{name}: class"
+    if not callable(value):
+        return f"{name}: {type(value).__name__}"
+    parameters = list(inspect.signature(value).parameters.values())
+    if name.startswith("Tensor.") and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        parameters[0] = parameters[0].replace(name="self")
+    return name + str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters]))
+
+
+def methods() -> list[str]:
+    """What tensors offer: methods and properties, and of Python's own methods the names."""
+    lines = []
+    for name in dir(mg.Tensor):
+        value = inspect.getattr_static(mg.Tensor, name)
+        if not callable(value) and not isinstance(value, property):
+            continue
+        if name.startswith("__"):
+            lines += [] if hasattr(object, name) and not isinstance(value, types.FunctionType) else [f"Tensor.{name}"]
+        elif not name.startswith("_"):
+            lines.append(shown(f"Tensor.{name}", value))
+    return lines
+
+
+def listing() -> str:
+    """All lines, sorted."""
+    lines = [shown(f"mg.{name}", getattr(mg, name)) for name in names_of_mg()]
+    for path, space in SPACES.items():
+        offered = getattr(space, "__all__", None) or [n for n, v in vars(space).items() if callable(v)]
+        lines += [shown(f"{path}.{name}", getattr(space, name)) for name in offered if not name.startswith("_")]
+    lines += methods()
+    return "\n".join(sorted(set(lines))) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(listing(), encoding="utf-8")
