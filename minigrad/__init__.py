@@ -25,15 +25,13 @@ from . import (
     fft,
     func,
     functions,
-    keywords,
     linalg,
-    making,
     methods,
-    numpy_calls,
+    names,
     special,
     testing,
 )
-from .arrays import *  # noqa: F403  # listed in arrays.__all__
+from .arrays import *  # noqa: F403
 from .autograd import enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, no_grad, set_grad_enabled
 from .backend import Device as device
 from .backend import (
@@ -53,7 +51,6 @@ from .backend import (
     int64,
     nan,
     pi,
-    promote_types,
     set_default_dtype,
     uint8,
 )
@@ -62,8 +59,10 @@ from .errors import AutogradError
 from .func import vmap
 from .functions import *  # noqa: F403  # the public functions, listed in functions.__all__
 from .functions import as_tensor_ as as_tensor
+from .functions.questions import promote_types
 from .linalg import _lu as lu
 from .linalg import _lu_solve as lu_solve
+from .linalg import _pinverse as pinverse
 from .linalg import _svd as svd
 from .linalg import (
     cholesky,
@@ -83,8 +82,7 @@ from .linalg import (
     triangular_solve,
 )
 from .linalg import inv as inverse
-from .linalg import pinv as pinverse
-from .making import *  # noqa: F403  # listed in making.__all__
+from .methods.in_place import *  # noqa: F403
 from .tensor import Tensor
 
 __version__ = "0.1.0"
@@ -95,7 +93,6 @@ if not (_folder / "viz").is_dir():
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
 setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
-del methods, numpy_calls  # imported for what they attach to Tensor
 __all__ = [
     "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cholesky_inverse", "cholesky_solve", "cuda",
     "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "geqrf", "get_default_dtype", "iinfo", "inference_mode",
@@ -103,10 +100,10 @@ __all__ = [
     "matrix_power", "no_grad", "ormqr", "pca_lowrank", "pinverse", "promote_types", "qr", "set_default_dtype", "set_grad_enabled",
     "slogdet", "special", "svd", "svd_lowrank", "testing", "triangular_solve", "vmap", "bool_", "complex64", "complex128",
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi", *functions.__all__,
-    *arrays.__all__, *making.__all__,
+    *arrays.__all__, *methods.in_place.__all__,
 ]  # fmt: skip
-globals().update(keywords.public(globals(), __all__, __name__))
-del keywords
+names.respell(__name__, __all__)
+del methods, names
 
 if not TYPE_CHECKING:
     _ELSEWHERE = {

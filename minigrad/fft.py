@@ -10,33 +10,15 @@ its first half, `irfft` takes that and gives the real x.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from . import backend, keywords
+from . import backend
 from . import functions as fn
 from .errors import DTypeError, ShapeError
+from .names import publish, respell
 from .ops.fourier import fft as _transform
 from .tensor import Tensor, as_tensor
-
-
-def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform along one dimension."""
-    return fftn(input, None if n is None else (n,), (dim,), norm)
-
-
-def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse transform along one dimension."""
-    return ifftn(input, None if n is None else (n,), (dim,), norm)
-
-
-def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """The transform along two dimensions."""
-    return fftn(input, s, dim, norm)
-
-
-def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """The inverse transform along two dimensions."""
-    return ifftn(input, s, dim, norm)
 
 
 def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
@@ -51,16 +33,6 @@ def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
     return _run(x, axes, True, norm, "ifftn")
 
 
-def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The first n // 2 + 1 entries of the transform of a real x. Raises DTypeError for complex ones."""
-    return rfftn(input, None if n is None else (n,), (dim,), norm)
-
-
-def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """The transform of a real x along two dimensions, halved along the last of them."""
-    return rfftn(input, s, dim, norm)
-
-
 @fn.in_own_memory
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The transform of a real x along several dimensions, halved along the last of them. Raises DTypeError for complex ones."""
@@ -69,16 +41,6 @@ def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
     x, axes = _prepared(input, s, dim, "rfftn")
     y = _run(x, axes, False, norm, "rfftn")
     return y[(slice(None),) * axes[-1] + (slice(0, y.shape[axes[-1]] // 2 + 1),)]
-
-
-def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real x of n elements (default: 2 (m - 1), an even number) whose `rfft` is the input of m entries."""
-    return irfftn(input, None if n is None else (n,), (dim,), norm)
-
-
-def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """The inverse of `rfft2`."""
-    return irfftn(input, s, dim, norm)
 
 
 @fn.in_own_memory
@@ -99,34 +61,50 @@ def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
     return fn.real(_run(fn.cat([x, mirrored], last), (last,), True, norm, "irfftn"))
 
 
-def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform (real, of n elements) of an x whose second half is the conjugate of its first; the input is the first one."""
-    return hfftn(input, None if n is None else (n,), (dim,), norm)
-
-
-def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """The real transform along two dimensions of an x of which the last one is given by half."""
-    return hfftn(input, s, dim, norm)
-
-
 def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The real transform along several dimensions of an x of which the last one is given by half, as of `irfftn`."""
     return irfftn(fn.conj(as_tensor(input)), s, dim, _turned(norm, "hfftn"))
 
 
-def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `hfft`: the first n // 2 + 1 entries of the inverse transform of a real x."""
-    return ihfftn(input, None if n is None else (n,), (dim,), norm)
-
-
-def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-    """The inverse of `hfft2`."""
-    return ihfftn(input, s, dim, norm)
-
-
 def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of `hfftn`. Raises DTypeError for complex x."""
     return fn.conj(rfftn(input, s, dim, _turned(norm, "ihfftn")))
+
+
+def _along_one(several: Callable[..., Tensor], text: str) -> Callable[..., Tensor]:
+    def function(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        return several(input, None if n is None else (n,), (dim,), norm)
+
+    return _named(function, several.__name__[:-1], text)
+
+
+def _along_two(several: Callable[..., Tensor], text: str) -> Callable[..., Tensor]:
+    def function(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+        return several(input, s, dim, norm)
+
+    return _named(function, several.__name__[:-1] + "2", text)
+
+
+def _named(function: Callable[..., Tensor], name: str, text: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+fft = _along_one(fftn, "The transform along one dimension.")
+fft2 = _along_two(fftn, "The transform along two dimensions.")
+ifft = _along_one(ifftn, "The inverse transform along one dimension.")
+ifft2 = _along_two(ifftn, "The inverse transform along two dimensions.")
+rfft = _along_one(rfftn, "The first n // 2 + 1 entries of the transform of a real x. Raises DTypeError for complex ones.")
+rfft2 = _along_two(rfftn, "The transform of a real x along two dimensions, halved along the last of them.")
+irfft = _along_one(irfftn, "The real x of n elements (default: 2 (m - 1), an even number) whose `rfft` is the input of m entries.")
+irfft2 = _along_two(irfftn, "The inverse of `rfft2`.")
+hfft = _along_one(
+    hfftn, "The transform (real, of n elements) of an x whose second half is the conjugate of its first; the input is the first one."
+)
+hfft2 = _along_two(hfftn, "The real transform along two dimensions of an x of which the last one is given by half.")
+ihfft = _along_one(ihfftn, "The inverse of `hfft`: the first n // 2 + 1 entries of the inverse transform of a real x.")
+ihfft2 = _along_two(ihfftn, "The inverse of `hfft2`.")
 
 
 def _turned(norm: str | None, function: str) -> str:
@@ -208,9 +186,4 @@ def _run(x: Tensor, axes: tuple[int, ...], inverse: bool, norm: str | None, func
     return _transform(x, axes=axes, inverse=inverse, scale=scale)  # type: ignore[no-any-return]
 
 
-__all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
-    "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
-]  # fmt: skip
-
-globals().update(keywords.public(globals(), __all__, __name__))
+respell(__name__, publish(__name__, method=False))

@@ -11,17 +11,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from . import arrays, backend, keywords
+from . import arrays, backend
 from . import functions as fn
-from .arrays import _method, multi_dot
 from .arrays import cross as _cross
+from .arrays import multi_dot  # noqa: F401
 from .arrays.common import floating
 from .arrays.pieces import broadcast_shapes
 from .arrays.running import vector_norm
 from .batching import all_examples
 from .errors import DTypeError, LinAlgError, ShapeError
 from .functions import matmul
-from .methods import attach
+from .names import attach, public, publish, respell, respelt
 from .ops import factorisations as fa
 from .primitive import in_float32
 from .tensor import Tensor, as_tensor, wrap
@@ -210,6 +210,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return solve(A + _identity(A) if unitriangular else A, B, left=left)
 
 
+@public(function=False, method=True, out=True)  # mg.cholesky_solve
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
     """The X with L Lᴴ X = B (Uᴴ U X = B if `upper`)."""
     L = _matrix(L, "cholesky_solve", square=True)
@@ -217,6 +218,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
     return solve(fa.adjoint(L), solve(L, _matrix(B, "cholesky_solve")))
 
 
+@public(function=False, method=True, out=True)  # mg.cholesky_inverse
 def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
     """The inverse of L Lᴴ (of Uᴴ U if `upper`)."""
     L = _matrix(L, "cholesky_inverse", square=True)
@@ -291,6 +293,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     return matmul(solve(L, solve(U, B, left=False), left=False), P.mT)
 
 
+@public(function=False, method=True, theirs="b A")  # mg.triangular_solve
 def triangular_solve(B: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> TriangularSolveResult:
     """X with A X = B (Aᵀ X = B if `transpose`), and A; see `solve_triangular`, whose older name in PyTorch this is."""
     A = _matrix(A, "triangular_solve", square=True)
@@ -319,6 +322,7 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Tensor:
     return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(A.shape[B.ndim :])  # type: ignore[no-any-return]
 
 
+@public(method=True)
 def matrix_power(A: Any, n: int) -> Tensor:
     """A multiplied n times with itself, by repeated squaring; negative n: the inverse's power; 0: the identity."""
     A = _matrix(A, "matrix_power", square=True)
@@ -341,6 +345,7 @@ def _identity(A: Tensor) -> Tensor:
     return fn.eye(A.shape[-1], dtype=A.dtype, device=A.device)
 
 
+@public(method=True)
 def matrix_exp(A: Any) -> Tensor:
     """e to the A = Σ A^k / k!: the matrix is halved until it is small, its Taylor series summed, and the result squared as often
     again.
@@ -360,6 +365,7 @@ def matrix_exp(A: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- determinants
 
 
+@public(method=True)
 def det(A: Any) -> Tensor:
     """The determinant of square matrices. Its gradient, the cofactors, exists for singular ones too (a second derivative there
     raises).
@@ -367,6 +373,7 @@ def det(A: Any) -> Tensor:
     return fa.det(_matrix(A, "det", square=True))  # type: ignore[no-any-return]
 
 
+@public(method=True)
 def slogdet(A: Any) -> SlogdetResult:
     """Sign (or phase) and logarithm of the absolute value of the determinant, which overflow less easily; (0, -inf) for singular
     matrices.
@@ -375,6 +382,7 @@ def slogdet(A: Any) -> SlogdetResult:
     return SlogdetResult(fa.detsign(A), fa.logabsdet(A))
 
 
+@public(method=True)
 def logdet(A: Any) -> Tensor:
     """ln det A: NaN where the determinant is negative, -inf where it is 0."""
     sign, size = slogdet(A)
@@ -384,6 +392,7 @@ def logdet(A: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- factorisations
 
 
+@public(method=True)
 def cholesky(A: Any, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L Lᴴ (or its adjoint, if `upper`) of Hermitian positive definite matrices, of which that triangle
     is read. The gradient is Hermitian. Raises LinAlgError where a matrix is not positive definite.
@@ -428,6 +437,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
     return LUFactorExResult(LU, pivots, info)
 
 
+@public(function=False, method=False, theirs="LU_data LU_pivots")  # mg.lu_unpack
 def lu_unpack(LU: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
     """P, L and U of `lu` from what `lu_factor` gives; what is not asked for is empty."""
     LU, pivots = _matrix(LU, "lu_unpack"), as_tensor(pivots)
@@ -458,11 +468,13 @@ def _lu(A: Any, pivot: bool = True, get_infos: bool = False) -> LUFactorResult |
     return tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else lu_factor(A, pivot=pivot)  # type: ignore[return-value]
 
 
+@public(theirs="b LU_data LU_pivots")
 def _lu_solve(B: Any, LU: Any, pivots: Any) -> Tensor:
     """`linalg.lu_solve` under its older name: the X with A X = B."""
     return lu_solve(LU, pivots, B)
 
 
+@public(function=False, method=True)  # mg.geqrf
 @fn.in_own_memory
 def geqrf(A: Any) -> QRFactorResult:
     """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal, the vectors of the reflections below it,
@@ -472,6 +484,7 @@ def geqrf(A: Any) -> QRFactorResult:
     return QRFactorResult(fa.reflections(A, part=0).mT, fa.reflections(A, part=1))
 
 
+@public(method=True)
 def qr(A: Any, mode: str | bool = "reduced", *, some: bool | None = None) -> QRResult:
     """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first columns, as many as Q has, are
     independent.
@@ -592,6 +605,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
 
 
+@public(function=False, method=False)  # mg.svd_lowrank
 @fn.in_own_memory
 def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest singular values and their vectors, from the
@@ -616,6 +630,7 @@ def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tens
     return matmul(Q, U), S, fa.adjoint(Vh)
 
 
+@public(function=False, method=False)  # mg.pca_lowrank
 @fn.in_own_memory
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`). The columns of V are the directions of
@@ -679,6 +694,7 @@ def householder_product(A: Any, tau: Any) -> Tensor:
     return _reflected(A, tau, start, False)
 
 
+@public(function=False, method=True)  # mg.ormqr
 def ormqr(A: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """Q C (C Q if not `left`; Qᴴ for Q if `transpose`), where Q is the whole product of the reflections that A and tau hold, as of
     `householder_product` and `geqrf`.
@@ -759,25 +775,20 @@ def trace(A: Any) -> Tensor:
     return fn.sum(diagonal(A), -1)
 
 
+@public(method=False, theirs="x y")
 @in_float32
 def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
     """Σ conj(a) b along a dimension."""
     return fn.sum(fn.conj(a) * as_tensor(b), dim)
 
 
-__all__ = [
-    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
-    "householder_product", "inv", "inv_ex", "logdet", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
-    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular",
-    "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vander", "vecdot", "vector_norm",
-]  # fmt: skip
+@public(theirs="input rcond")
+def _pinverse(A: Any, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
+    """The pseudoinverse of matrices, as `linalg.pinv`."""
+    return pinv(A, rtol, hermitian, atol=atol)
 
-globals().update(keywords.public(globals(), __all__, __name__))
 
-for _name, _function in {
-    "det": det, "slogdet": slogdet, "logdet": logdet, "inverse": inv, "pinverse": pinv, "matrix_power": matrix_power,
-    "matrix_exp": matrix_exp, "cholesky": cholesky, "qr": qr,
-    "cholesky_solve": cholesky_solve, "cholesky_inverse": cholesky_inverse, "lu": _lu, "lu_solve": _lu_solve, "svd": _svd,
-    "geqrf": geqrf, "ormqr": ormqr, "triangular_solve": triangular_solve,
-}.items():  # fmt: skip
-    attach(Tensor, _name, _method(_function, _name))
+respell(__name__, publish(__name__, "LinAlgError", "matmul", "multi_dot", "vector_norm", method=False))
+_METHODS: dict[str, Any] = {"inverse": inv, "pinverse": _pinverse, "lu": _lu, "lu_solve": _lu_solve, "svd": _svd}
+for _name, _function in _METHODS.items():
+    attach(_name, respelt(_function, _name, bound=True))

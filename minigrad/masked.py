@@ -134,10 +134,10 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     x = as_tensor(input)
     dims = fn.axes_of(x, _all(dim), "masked.logsumexp")
     if mask is None:
-        return _in(arrays.logsumexp(x, dims, keepdim), dtype, x)
+        return _in(fn.logsumexp(x, dims, keepdim), dtype, x)
     counts = _mask(x, mask, "logsumexp")
     none = fn.logical_not(fn.any(counts, dims, True))
-    y = arrays.logsumexp(fn.where(none, 0, fn.where(counts, x, _lowest(x))), dims, True)  # where none counts, of numbers with derivatives
+    y = fn.logsumexp(fn.where(none, 0, fn.where(counts, x, _lowest(x))), dims, True)  # where none counts, of numbers with derivatives
     y = fn.where(none, _lowest(x), y)
     return _in(y if keepdim else fn.squeeze(y, dims), dtype, x)
 

@@ -10,23 +10,23 @@ from collections.abc import Callable
 from typing import Any
 
 from . import functions as fn
-from . import keywords
-from .arrays import digamma, erfc, erfinv, i0, igamma, igammac, lgamma, logit, logsumexp, mvlgamma, polygamma, sinc, xlogy
-from .arrays.pointwise import _real_numbers, _two, by_second_only, entr, log_ndtr, ndtr, ndtri, xlog1py
+from .arrays import digamma, erfc, erfinv, i0, igamma, igammac, lgamma, logit, mvlgamma, polygamma, sinc, xlogy  # noqa: F401
+from .arrays.common import by_second_only, real_numbers, two_tensors
+from .arrays.pointwise import entr, log_ndtr, ndtr, ndtri, xlog1py  # noqa: F401
 from .batching import all_examples
-from .functions import erf, exp2, expm1, log1p, log_softmax, round, sigmoid, softmax
+from .functions import erf, exp2, expm1, log1p, log_softmax, logsumexp, round, sigmoid, softmax  # noqa: F401
+from .functions.elementwise import unary
+from .names import public, publish, respell
 from .ops import bessel
 from .ops import special as ops
-from .tensor import Tensor, as_tensor, wrap
+from .primitive import Primitive
+from .tensor import Tensor, wrap
 
 expit, gammaln, gammainc, gammaincc, multigammaln, psi = sigmoid, lgamma, igamma, igammac, mvlgamma, digamma
+erfcx = unary(ops.erfcx, "exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x.", in_place=False, theirs="input")
 
 
-def erfcx(x: Any) -> Tensor:
-    """exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x."""
-    return ops.erfcx(as_tensor(x))  # type: ignore[no-any-return]
-
-
+@public(theirs="input other")
 def zeta(x: Any, q: Any) -> Tensor:
     """Hurwitz's zeta function Σ 1 / (q + k)ˣ over k = 0, 1, 2, …; with q = 1 Riemann's. Infinite for x = 1 and where a term is, NaN for
     x < 1, and for q < -52. Differentiable by q. Raises NotDifferentiableError for an x that requires a gradient.
@@ -37,73 +37,80 @@ def zeta(x: Any, q: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- Bessel functions
 
 
-def bessel_j0(x: Any) -> Tensor:
-    """J₀, the Bessel function of the first kind of order 0."""
-    return bessel.bessel_j(as_tensor(x), n=0)  # type: ignore[no-any-return]
+def _bessel(operation: Primitive, name: str, text: str, **params: Any) -> Callable[..., Tensor]:
+    made = unary(operation, text, name=name, params=params, in_place=False, theirs="input")
+    made.__module__ = __name__
+    return made
 
 
-def bessel_j1(x: Any) -> Tensor:
-    """J₁, the Bessel function of the first kind of order 1."""
-    return bessel.bessel_j(as_tensor(x), n=1)  # type: ignore[no-any-return]
-
-
-def bessel_y0(x: Any) -> Tensor:
-    """Y₀, the Bessel function of the second kind of order 0: -∞ at 0, NaN for negative numbers."""
-    return bessel.bessel_y(as_tensor(x), n=0)  # type: ignore[no-any-return]
-
-
-def bessel_y1(x: Any) -> Tensor:
-    """Y₁, the Bessel function of the second kind of order 1: -∞ at 0, NaN for negative numbers."""
-    return bessel.bessel_y(as_tensor(x), n=1)  # type: ignore[no-any-return]
-
-
-def i0e(x: Any) -> Tensor:
-    """e^-|x| I₀(x)."""
-    return bessel.bessel_i(as_tensor(x), n=0, scaled=True)  # type: ignore[no-any-return]
-
-
-def i1(x: Any) -> Tensor:
-    """I₁, the modified Bessel function of the first kind of order 1."""
-    return bessel.bessel_i(as_tensor(x), n=1, scaled=False)  # type: ignore[no-any-return]
-
-
-def i1e(x: Any) -> Tensor:
-    """e^-|x| I₁(x)."""
-    return bessel.bessel_i(as_tensor(x), n=1, scaled=True)  # type: ignore[no-any-return]
-
-
+bessel_j0 = _bessel(
+    bessel.bessel_j,
+    "bessel_j0",
+    "J₀, the Bessel function of the first kind of order 0.",
+    n=0,
+)
+bessel_j1 = _bessel(
+    bessel.bessel_j,
+    "bessel_j1",
+    "J₁, the Bessel function of the first kind of order 1.",
+    n=1,
+)
+bessel_y0 = _bessel(
+    bessel.bessel_y, "bessel_y0", "Y₀, the Bessel function of the second kind of order 0: -∞ at 0, NaN for negative numbers.", n=0
+)
+bessel_y1 = _bessel(
+    bessel.bessel_y, "bessel_y1", "Y₁, the Bessel function of the second kind of order 1: -∞ at 0, NaN for negative numbers.", n=1
+)
+i0e = _bessel(bessel.bessel_i, "i0e", "e^-|x| I₀(x).", n=0, scaled=True)
+i1 = _bessel(
+    bessel.bessel_i,
+    "i1",
+    "I₁, the modified Bessel function of the first kind of order 1.",
+    n=1,
+    scaled=False,
+)
+i1e = _bessel(bessel.bessel_i, "i1e", "e^-|x| I₁(x).", n=1, scaled=True)
+modified_bessel_k0 = _bessel(
+    bessel.bessel_k,
+    "modified_bessel_k0",
+    "K₀, the modified Bessel function of the second kind of order 0: infinite at 0, NaN for negative numbers.",
+    n=0,
+    scaled=False,
+)
+modified_bessel_k1 = _bessel(
+    bessel.bessel_k,
+    "modified_bessel_k1",
+    "K₁, the modified Bessel function of the second kind of order 1: infinite at 0, NaN for negative numbers.",
+    n=1,
+    scaled=False,
+)
+scaled_modified_bessel_k0 = _bessel(
+    bessel.bessel_k,
+    "scaled_modified_bessel_k0",
+    "eˣ K₀(x).",
+    n=0,
+    scaled=True,
+)
+scaled_modified_bessel_k1 = _bessel(
+    bessel.bessel_k,
+    "scaled_modified_bessel_k1",
+    "eˣ K₁(x).",
+    n=1,
+    scaled=True,
+)
+airy_ai = _bessel(
+    bessel.airy_ai,
+    "airy_ai",
+    "Airy's function Ai, the solution of y'' = x y that decays to the right: waves to the left of 0, a tail to the right.",
+    slope=False,
+)
 modified_bessel_i0, modified_bessel_i1 = i0, i1
-
-
-def modified_bessel_k0(x: Any) -> Tensor:
-    """K₀, the modified Bessel function of the second kind of order 0: infinite at 0, NaN for negative numbers."""
-    return bessel.bessel_k(as_tensor(x), n=0, scaled=False)  # type: ignore[no-any-return]
-
-
-def modified_bessel_k1(x: Any) -> Tensor:
-    """K₁, the modified Bessel function of the second kind of order 1: infinite at 0, NaN for negative numbers."""
-    return bessel.bessel_k(as_tensor(x), n=1, scaled=False)  # type: ignore[no-any-return]
-
-
-def scaled_modified_bessel_k0(x: Any) -> Tensor:
-    """eˣ K₀(x)."""
-    return bessel.bessel_k(as_tensor(x), n=0, scaled=True)  # type: ignore[no-any-return]
-
-
-def scaled_modified_bessel_k1(x: Any) -> Tensor:
-    """eˣ K₁(x)."""
-    return bessel.bessel_k(as_tensor(x), n=1, scaled=True)  # type: ignore[no-any-return]
 
 
 def spherical_bessel_j0(x: Any) -> Tensor:
     """sin(x) / x, and 1 at 0; 0 at infinity."""
-    x = _real_numbers(x)
+    x = real_numbers(x)
     return fn.where(fn.isinf(x), 0.0, sinc(fn.where(fn.isinf(x), 0.0, x) / math.pi))  # type: ignore[no-any-return]
-
-
-def airy_ai(x: Any) -> Tensor:
-    """Airy's function Ai, the solution of y'' = x y that decays to the right: waves to the left of 0, a tail to the right."""
-    return bessel.airy_ai(as_tensor(x), slope=False)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------------- orthogonal polynomials
@@ -118,8 +125,8 @@ def _polynomials(name: str, symbol: str, first: Callable[[Any], Any], step: Step
     """
 
     def polynomial(x: Any, n: Any) -> Tensor:
-        x, n = _two(x, n)
-        x, degrees = _real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n))), fn.trunc(n.detach())
+        x, n = two_tensors(x, n)
+        x, degrees = real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n))), fn.trunc(n.detach())
         place = 2 * x - 1 if shifted else x
         before = fn.ones_like(x)
         now = fn.where(degrees == 0, before, fn.where(degrees < 0, 0.0, first(place)))
@@ -178,15 +185,11 @@ legendre_polynomial_p = _polynomials(
     lambda x, p, q, k: ((2 * k + 1) * x * p - k * q) / (k + 1),
 )
 
-__all__ = [
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
-    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1",
-    "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
-    "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0",
-    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round",
-    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
-    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy",
-    "zeta",
+_OTHERS = [
+    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc",
+    "gammaincc", "gammaln", "i0", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp",
+    "modified_bessel_i0", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc",
+    "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
-
-globals().update(keywords.public(globals(), __all__, __name__))
+"""Functions that other files define."""
+respell(__name__, publish(__name__, *_OTHERS, method=False))

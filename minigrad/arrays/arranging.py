@@ -10,6 +10,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, ShapeError
+from ..names import public, publish
 from ..ops import diagonals, sliding
 from ..ops import elementwise as ew
 from ..ops import index as ix
@@ -21,6 +22,7 @@ from .pieces import meshgrid
 # ------------------------------------------------------------------------------------------------------------- combinations
 
 
+@public(method=False)
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices (vectors count as rows, numbers as 1 by 1) along the diagonal of a matrix of zeros."""
     blocks = [as_tensor(x) for x in tensors]
@@ -36,6 +38,7 @@ def block_diag(*tensors: Any) -> Tensor:
     return fn.cat(rows, 0)
 
 
+@public(method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All ways to take one element of each vector, one a row, the last vector's elements changing fastest."""
     vectors = [as_tensor(x) for x in tensors]
@@ -44,6 +47,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return fn.stack([grid.reshape(-1) for grid in meshgrid(*vectors, indexing="ij")], 1)
 
 
+@public(method=False)
 def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in its order, one a row."""
     x = as_tensor(x)
@@ -54,6 +58,7 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     return fn.getitem(x, index)
 
 
+@public(method=False)
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in a flattened tensor of the given shape as one index for each dimension."""
     given, sizes = as_tensor(indices), (shape,) if isinstance(shape, int) else tuple(shape)
@@ -74,6 +79,7 @@ def msort(x: Any) -> Tensor:
     return sort(x, 0).values
 
 
+@public(function=False)
 def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
     """All windows of `size` elements along a dimension, `step` apart, as a new last dimension (a view).
 
@@ -90,6 +96,7 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
     return sliding.unfold(x, axis=axis, size=int(size), step=int(step))  # type: ignore[no-any-return]
 
 
+@public(method=False)
 def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Tensor:
     """x with `value` around it: `nn.functional.pad`, whose form `pad` has, under its other name."""
     from ..nn.functional import pad as padded  # a program without networks does not load them
@@ -103,7 +110,7 @@ def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Tensor:
 def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
     """x with `values` at the indices, as x[indices] = values; `accumulate` adds them, repeated indices several times."""
     x = as_tensor(x)
-    return ix.index_put(x, as_tensor(values).to(x.dtype), index=fn._plain_index(tuple(indices), x.array), accumulate=accumulate)  # type: ignore[no-any-return]
+    return ix.index_put(x, as_tensor(values).to(x.dtype), index=fn.plain_index(tuple(indices), x.array), accumulate=accumulate)  # type: ignore[no-any-return]
 
 
 @fn.in_own_memory
@@ -135,7 +142,7 @@ def _over(x: Tensor, src: Any, index: tuple[Any, ...], function: str) -> Tensor:
     if src.shape != region.shape:
         raise ShapeError(f"{function}: src of shape {src.shape} must have the shape {region.shape} of what it replaces.")
     places = fn.getitem(counting(x.numel(), x).reshape(x.shape), index)
-    flat = ix.index_put(x.reshape(-1), src.to(x.dtype), index=fn._plain_index((places,), x.array), accumulate=False)
+    flat = ix.index_put(x.reshape(-1), src.to(x.dtype), index=fn.plain_index((places,), x.array), accumulate=False)
     return flat.reshape(x.shape)  # type: ignore[no-any-return]
 
 
@@ -145,3 +152,6 @@ def fill(x: Any, value: Any) -> Tensor:
     if value.ndim:
         raise ShapeError(f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
     return ew.overwrite(x, value)  # type: ignore[no-any-return]
+
+
+publish(__name__)

@@ -8,7 +8,7 @@ from .. import backend
 from .. import functions as fn
 from ..backend import Shape
 from ..batching import is_batched_index
-from ..errors import BatchingError, DTypeError, ShapeError
+from ..errors import BatchingError, DTypeError, NotDifferentiableError, ShapeError
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor, wrap
 
@@ -92,7 +92,7 @@ def read_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
 
 def written(x: Tensor, values: Tensor, index: tuple[Any, ...], accumulate: bool, function: str) -> Tensor:
     """x with `values` at the index, or added there."""
-    plain = fn._plain_index(index, x.array)
+    plain = fn.plain_index(index, x.array)
     if is_batched_index(plain):
         raise BatchingError(f"{function}: inside vmap, all examples must write at the same index; this one differs between them.")
     return ix.index_put(x, values, index=plain, accumulate=accumulate)  # type: ignore[no-any-return]
@@ -114,3 +114,28 @@ def fits_within(function: str, what: str, inner: Shape, outer: Shape, besides: i
     for d, (m, n) in enumerate(zip(inner, outer, strict=True)):
         if d != besides and m > n:
             raise ShapeError(f"{function}: the index of shape {inner} is larger than {what} of shape {outer} in dimension {d}.")
+
+
+def real_numbers(x: Any) -> Tensor:
+    """x, integers and booleans in the default floating dtype."""
+    x = as_tensor(x)
+    return x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())  # type: ignore[no-any-return]
+
+
+def two_tensors(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both as tensors; a number takes the dtype of the tensor that it meets."""
+    if not isinstance(a, Tensor) and isinstance(b, Tensor):
+        return as_tensor(backend.as_payload(a, fn.result_type(a, b))), b
+    a = as_tensor(a)
+    return a, b if isinstance(b, Tensor) else as_tensor(backend.as_payload(b, fn.result_type(a, b)))
+
+
+def by_second_only(function: str, a: Any, b: Any, names: str) -> tuple[Tensor, Tensor]:
+    """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the function has no derivative here.
+
+    names: of a and b, in one word.
+    """
+    a, b = two_tensors(a, b)
+    if a.requires_grad or a.tangents:
+        raise NotDifferentiableError(f"{function}: has a derivative by {names[1]}, none by {names[0]}. Give {names[0]}.detach().")
+    return a, b

@@ -9,6 +9,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
+from ..names import publish
 from ..tensor import Tensor, as_tensor
 from .common import written
 from .pieces import narrow, split, unbind
@@ -82,7 +83,4 @@ def as_strided_scatter(x: Any, src: Any, size: Sequence[int], stride: Sequence[i
     return written(x.reshape(-1), src.to(x.dtype).reshape(-1), (places.reshape(-1),), False, "as_strided_scatter").reshape(x.shape)  # type: ignore[no-any-return]
 
 
-__all__ = [
-    "alias_copy", "as_strided_copy", "as_strided_scatter", "diagonal_copy", "expand_copy", "narrow_copy", "permute_copy",
-    "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_copy",
-]  # fmt: skip
+publish(__name__, method=False)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
+from ..names import public, publish
 from ..ops import sorting
 from ..tensor import Tensor, as_tensor
 from .common import ValuesIndices, along, counting, either, read_along
@@ -216,6 +217,7 @@ def _different(x: Tensor, rows: Tensor, order: Tensor, return_inverse: bool, ret
     return results[0] if len(results) == 1 else tuple(results)
 
 
+@public(method=False)
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:
@@ -237,8 +239,12 @@ def searchsorted(
     return found.to(backend.int32) if out_int32 else found  # type: ignore[no-any-return]
 
 
+@public(method=False, theirs="input")
 def bucketize(values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """For each value the number of the interval between ascending 1-d boundaries that it falls into (`searchsorted` the other way
     round).
     """
     return searchsorted(boundaries, values, out_int32=out_int32, right=right)
+
+
+publish(__name__)

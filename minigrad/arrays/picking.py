@@ -12,6 +12,8 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, ShapeError
+from ..functions.arguments import check_factor
+from ..names import public, publish
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor, wrap
 from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
@@ -89,6 +91,7 @@ def _mask(mask: Any, function: str) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- writing by mask
 
 
+@public(in_place=True)
 def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that is overwritten does not reach the
     gradient.
@@ -99,6 +102,7 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     """x with the elements of `source`, in order, where the mask is true."""
     x, mask = broadcast_tensors(x, _mask(mask, "masked_scatter"))
@@ -139,20 +143,23 @@ def _whole(x: Tensor, dim: int, index: Any, source: Any, accumulate: bool, funct
     return written(x, source.reshape(wanted), along(axis, index), accumulate, function)
 
 
+@public(in_place=True)
 def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """x with alpha times the parts of `source` added at the indices of one dimension; repeated indices accumulate."""
     x, source = as_tensor(x), as_tensor(source)
     if type(alpha) is not int or alpha != 1:
-        fn._check_factor("index_add", "alpha", alpha, x, source)
+        check_factor("index_add", "alpha", alpha, x, source)
         source = source * alpha
     return _whole(x, dim, index, source, True, "index_add")
 
 
+@public(in_place=True)
 def index_copy(x: Any, dim: int, index: Any, source: Any) -> Tensor:
     """x with the parts at the indices of one dimension replaced by those of `source`."""
     return _whole(as_tensor(x), dim, index, source, False, "index_copy")
 
 
+@public(in_place=True)
 def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
     """x with one value (a number or a 0-d tensor) at the indices of one dimension."""
     x = as_tensor(x)
@@ -166,6 +173,7 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
     return fn.where(filled.reshape((-1, *(1,) * (x.ndim - axis - 1))) if x.ndim else filled.reshape(()), value, x)  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
     """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as large as the index, or one number for
     all (also as `value=`); reduce="add" adds and "multiply" multiplies instead of replacing.
@@ -197,11 +205,13 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     return written(x, source, grid(index, axis), reduce == "add", "scatter")
 
 
+@public(in_place=True)
 def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Tensor:
     """x with src[i, j, …] added to x[index[i, j, …], j, …] for dim 0, and so on; repeated indices accumulate."""
     return scatter(x, dim, index, as_tensor(src), reduce="add")
 
 
+@public(in_place=True)
 def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so on.
 
@@ -231,7 +241,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
             neutral = backend.lowest(x.dtype) if reduce == "amax" else backend.highest(x.dtype)
         x = written(x, in_dtype_of(x, neutral), place, False, "scatter_reduce")
     if reduce in ("amax", "amin"):
-        return ix.scatter_extreme(x, src, index=fn._plain_index(place, x.array), largest=reduce == "amax")  # type: ignore[no-any-return]
+        return ix.scatter_extreme(x, src, index=fn.plain_index(place, x.array), largest=reduce == "amax")  # type: ignore[no-any-return]
     if reduce == "prod":
         return _scatter_product(x, src, place)
     total = written(x, src, place, True, "scatter_reduce")
@@ -253,6 +263,7 @@ def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
     return fn.cat([found, missing], 0)
 
 
+@public(in_place=True)
 def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with x[index[k], j, …] reduced with all source[k, j, …] of that index for dim 0, and so on: `scatter_reduce` by whole slices.
 
@@ -295,6 +306,7 @@ def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tenso
     return product.reshape(x.shape)  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 @fn.in_own_memory
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """x with the elements of `source` at the indices of the flattened tensor (negative ones count from the end), or added there."""
@@ -305,3 +317,6 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     if source.numel() != index.numel():
         raise ShapeError(f"put: {index.numel()} indices for {source.numel()} elements.")
     return written(x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put").reshape(x.shape)  # type: ignore[no-any-return]
+
+
+publish(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import functions as fn
 from ..errors import ShapeError
+from ..names import public, publish
 from ..ops import shape as sh
 from ..tensor import Tensor, as_tensor
 from .common import along, counting
@@ -64,6 +65,7 @@ def _cut(x: Tensor, axis: int, places: list[int]) -> list[Tensor]:
     return [x[along(axis, slice(a, b))] for a, b in pairwise(places)]
 
 
+@public(theirs="tensor")
 def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the given sizes, along a dimension (views)."""
     x = as_tensor(x)
@@ -137,16 +139,19 @@ def unbind(x: Any, dim: int = 0) -> tuple[Tensor, ...]:
 # ------------------------------------------------------------------------------------------------------------- putting together
 
 
+@public(method=False)
 def atleast_1d(*tensors: Any) -> Any:
     """Each as a tensor of at least one dimension."""
     return _each(tensors, lambda x: x.reshape(1) if x.ndim == 0 else x)
 
 
+@public(method=False)
 def atleast_2d(*tensors: Any) -> Any:
     """Each as a tensor of at least two dimensions; a vector becomes a row."""
     return _each(tensors, lambda x: x.reshape((1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
 
 
+@public(method=False)
 def atleast_3d(*tensors: Any) -> Any:
     """Each as a tensor of at least three dimensions; a vector becomes (1, n, 1), a matrix (n, m, 1)."""
     return _each(tensors, lambda x: x if x.ndim > 2 else atleast_2d(x).reshape((*atleast_2d(x).shape, 1)))
@@ -158,12 +163,14 @@ def _each(tensors: Sequence[Any], change: Any) -> Any:
     return changed[0] if given is tensors and len(tensors) == 1 else changed
 
 
+@public(method=False, out=True)
 def hstack(tensors: Sequence[Any]) -> Tensor:
     """Joined side by side: vectors end to end, others along dimension 1."""
     parts = atleast_1d(list(tensors))
     return fn.cat(parts, 0 if parts and parts[0].ndim == 1 else 1)
 
 
+@public(method=False, out=True)
 def vstack(tensors: Sequence[Any]) -> Tensor:
     """Joined one below the other; vectors are rows."""
     return fn.cat(atleast_2d(list(tensors)), 0)
@@ -172,11 +179,13 @@ def vstack(tensors: Sequence[Any]) -> Tensor:
 row_stack = vstack
 
 
+@public(method=False, out=True)
 def dstack(tensors: Sequence[Any]) -> Tensor:
     """Joined along the third dimension."""
     return fn.cat(atleast_3d(list(tensors)), 2)
 
 
+@public(method=False, out=True)
 def column_stack(tensors: Sequence[Any]) -> Tensor:
     """Joined as columns: vectors and numbers are columns."""
     parts = [as_tensor(x) for x in tensors]
@@ -189,15 +198,16 @@ def column_stack(tensors: Sequence[Any]) -> Tensor:
 def tile(x: Any, *dims: Any) -> Tensor:
     """x repeated so often along each dimension; missing leading entries of `dims` are 1."""
     x = as_tensor(x)
-    times = fn._sizes(dims)
+    times = fn.sizes_of(dims)
     return repeat(x, (1,) * (x.ndim - len(times)) + times)
 
 
+@public(function=False)
 @fn.in_own_memory
 def repeat(x: Any, *sizes: Any) -> Tensor:
     """x repeated so often along each dimension; more sizes than dimensions make new leading ones. Raises ShapeError for fewer."""
     x = as_tensor(x)
-    times = fn._sizes(sizes)
+    times = fn.sizes_of(sizes)
     if len(times) < x.ndim or any(t < 0 for t in times):
         raise ShapeError(f"repeat: needs a count, not negative, for each dimension of shape {x.shape}, got {times}.")
     shape = (1,) * (len(times) - x.ndim) + x.shape
@@ -298,6 +308,7 @@ def unflatten(x: Any, dim: int, sizes: Sequence[int]) -> Tensor:
     return x.reshape((*x.shape[:axis], *full, *x.shape[axis + 1 :]))  # type: ignore[no-any-return]
 
 
+@public(method=False)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape to which all broadcast. Raises ShapeError if there is none."""
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
@@ -312,6 +323,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return tuple(full)
 
 
+@public(method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All expanded to their common shape (views); those that have it already are returned themselves."""
     parts = [as_tensor(x) for x in tensors]
@@ -319,6 +331,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(x if x.shape == shape else fn.broadcast_to(x, shape) for x in parts)
 
 
+@public(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """For vectors of lengths n, m, … tensors of shape (n, m, …): the k-th repeats the k-th vector along all other dimensions (views).
     indexing "xy" exchanges the first two dimensions.
@@ -332,3 +345,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     rank = len(parts)
     grids = broadcast_tensors(*(x.reshape([-1 if i == k else 1 for i in range(rank)]) for k, x in enumerate(parts)))
     return tuple(fn.transpose(g, 0, 1) for g in grids) if indexing == "xy" and rank > 1 else grids
+
+
+unsafe_chunk, unsafe_split = chunk, split
+
+
+publish(__name__)

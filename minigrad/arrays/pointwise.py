@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
-from ..errors import DTypeError, NotDifferentiableError
+from ..errors import DTypeError
+from ..functions.arguments import check_factor
+from ..functions.elementwise import attach_operator, binary, unary
+from ..names import attach, in_place, public, publish, unlisted
 from ..ops import bessel, special
 from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor
-from .common import floating
+from .common import by_second_only, floating, real_numbers, two_tensors
 
 
 class Frexp(NamedTuple):
@@ -21,26 +24,16 @@ class Frexp(NamedTuple):
     exponent: Tensor
 
 
-def xlogy(a: Any, b: Any) -> Tensor:
-    """a ln b, and 0 where a is 0 (unless b is NaN)."""
-    return special.xlogy(a if isinstance(a, Tensor) or isinstance(b, Tensor) else as_tensor(a), b)  # type: ignore[no-any-return]
+xlogy = binary(special.xlogy, "a ln b, and 0 where a is 0 (unless b is NaN).", theirs="input other")
+
+hypot = binary(special.hypot, "The square root of a² + b² without overflow; its derivative at the origin is NaN.", theirs="input other")
+
+lgamma = unary(special.lgamma, "The logarithm of |Γ(x)|; infinite at 0, -1, -2, …", theirs="input")
+
+digamma = unary(special.digamma, "The derivative of `lgamma`.", theirs="input")
 
 
-def hypot(a: Any, b: Any) -> Tensor:
-    """The square root of a² + b² without overflow; its derivative at the origin is NaN."""
-    return special.hypot(a if isinstance(a, Tensor) or isinstance(b, Tensor) else as_tensor(a), b)  # type: ignore[no-any-return]
-
-
-def lgamma(x: Any) -> Tensor:
-    """The logarithm of |Γ(x)|; infinite at 0, -1, -2, …"""
-    return special.lgamma(as_tensor(x))  # type: ignore[no-any-return]
-
-
-def digamma(x: Any) -> Tensor:
-    """The derivative of `lgamma`."""
-    return special.digamma(as_tensor(x))  # type: ignore[no-any-return]
-
-
+@public(method=False, theirs="n input")
 def polygamma(n: int, x: Any) -> Tensor:
     """The n-th derivative of `digamma` (n = 0: digamma itself). Raises ValueError for a negative n."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
@@ -48,27 +41,18 @@ def polygamma(n: int, x: Any) -> Tensor:
     return digamma(x) if n == 0 else special.polygamma(as_tensor(x), n=n)
 
 
-def erfc(x: Any) -> Tensor:
-    """1 - erf(x), accurate where that is tiny."""
-    return special.erfc(as_tensor(x))  # type: ignore[no-any-return]
+erfc = unary(special.erfc, "1 - erf(x), accurate where that is tiny.", theirs="input")
+
+i0 = unary(
+    bessel.bessel_i,
+    "I₀, the modified Bessel function of the first kind of order 0.",
+    name="i0",
+    params={"n": 0, "scaled": False},
+    theirs="input",
+)
 
 
-def i0(x: Any) -> Tensor:
-    """I₀, the modified Bessel function of the first kind of order 0."""
-    return bessel.bessel_i(as_tensor(x), n=0, scaled=False)  # type: ignore[no-any-return]
-
-
-def by_second_only(function: str, a: Any, b: Any, names: str) -> tuple[Tensor, Tensor]:
-    """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the function has no derivative here.
-
-    names: of a and b, in one word.
-    """
-    a, b = _two(a, b)
-    if a.requires_grad or a.tangents:
-        raise NotDifferentiableError(f"{function}: has a derivative by {names[1]}, none by {names[0]}. Give {names[0]}.detach().")
-    return a, b
-
-
+@public(in_place=True, theirs="input other")
 def igamma(a: Any, x: Any) -> Tensor:
     """The regularised lower incomplete gamma function 1/Γ(a) ∫ tᵃ⁻¹ e⁻ᵗ dt from 0 to x: the share of the gamma distribution below x; NaN
     for negative a or x. Differentiable by x. Raises NotDifferentiableError for an a that requires a gradient.
@@ -76,6 +60,7 @@ def igamma(a: Any, x: Any) -> Tensor:
     return special.igamma(*by_second_only("igamma", a, x, "ax"))  # type: ignore[no-any-return]
 
 
+@public(in_place=True, theirs="input other")
 def igammac(a: Any, x: Any) -> Tensor:
     """1 - igamma(a, x), accurate where that is tiny."""
     return special.igammac(*by_second_only("igammac", a, x, "ax"))  # type: ignore[no-any-return]
@@ -93,11 +78,13 @@ def frexp(x: Any) -> Frexp:
     return Frexp(x * fn.exp2((-half).to(x.dtype)) * fn.exp2((half - exponent).to(x.dtype)), exponent)
 
 
+@public(in_place=True)
 def heaviside(x: Any, values: Any) -> Tensor:
     """0 for negative x, 1 for positive x, `values` where x is 0. No derivative."""
     return special.heaviside(as_tensor(x), as_tensor(values))  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """x with NaN and the infinities replaced by numbers (by default 0 and the largest and smallest of the dtype); derivative 0 there."""
     x = as_tensor(x)
@@ -111,25 +98,28 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)  # type: ignore[no-any-return]
 
 
+@public(in_place=True, theirs="input")
 @in_float32
 def lerp(start: Any, end: Any, weight: Any) -> Tensor:
     """start + weight (end - start), computed from the nearer of the two: exactly start at weight 0 and end at weight 1."""
-    start, end = _two(start, end)
+    start, end = two_tensors(start, end)
     near = fn.abs(weight) < 0.5 if isinstance(weight, Tensor) else abs(weight) < 0.5
     if isinstance(near, Tensor):
         return fn.where(near, start, end) + fn.where(near, weight, weight - 1) * (end - start)  # type: ignore[no-any-return]
     return start + weight * (end - start) if near else end + (weight - 1) * (end - start)  # type: ignore[no-any-return]
 
 
+@public(in_place=True, theirs="input tensor1 tensor2")
 @in_float32
 def addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     """x + value · a · b. Raises DTypeError for a value of a higher kind than x, a and b."""
     if type(value) is not int:
-        fn._check_factor("addcmul", "value", value, x, a, b)
+        check_factor("addcmul", "value", value, x, a, b)
     product = as_tensor(a) * b
     return x + (product if type(value) is int and value == 1 else product * value)  # type: ignore[no-any-return]
 
 
+@public(in_place=True, theirs="input tensor1 tensor2")
 @in_float32
 def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     """x + value · a / b."""
@@ -137,39 +127,38 @@ def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
     return x + (quotient if type(value) is int and value == 1 else quotient * value)  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def deg2rad(x: Any) -> Tensor:
     """Degrees as radians."""
     return as_tensor(x) * (math.pi / 180)
 
 
+@public(in_place=True)
 def rad2deg(x: Any) -> Tensor:
     """Radians as degrees."""
     return as_tensor(x) * (180 / math.pi)
 
 
+@public(in_place=True)
 def frac(x: Any) -> Tensor:
     """x without its integer part; derivative 1."""
     x = floating(x, "frac")
     return x - fn.trunc(x)  # type: ignore[no-any-return]
 
 
-def _real_numbers(x: Any) -> Tensor:
-    """x, integers and booleans in the default floating dtype."""
-    x = as_tensor(x)
-    return x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())  # type: ignore[no-any-return]
-
-
+@public(in_place=True)
 def logit(x: Any, eps: float | None = None) -> Tensor:
     """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
-    x = _real_numbers(x)
+    x = real_numbers(x)
     x = x if eps is None else fn.clamp(x, eps, 1 - eps)
     return fn.log(x) - fn.log1p(-x)
 
 
+@public(in_place=True)
 @in_float32
 def sinc(x: Any) -> Tensor:
     """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their digits, by its power series."""
-    z = _real_numbers(x) * math.pi
+    z = real_numbers(x) * math.pi
     near = fn.abs(z) < 0.5
     square = fn.where(near, z, 0.0) * z
     series: Any = 1.0
@@ -201,39 +190,33 @@ def isneginf(x: Any) -> Tensor:
 # --------------------------------------------------------------------------------------- the larger, the nearer, the sign of two
 
 
+@public(in_place=True)
 def fmax(a: Any, b: Any) -> Tensor:
     """The larger of a and b; a number wins against NaN; of equals a."""
-    a, b = _two(a, b)
+    a, b = two_tensors(a, b)
     return fn.where(fn.logical_or(a >= b, fn.isnan(b)), a, b)  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def fmin(a: Any, b: Any) -> Tensor:
     """The smaller of a and b; a number wins against NaN; of equals a."""
-    a, b = _two(a, b)
+    a, b = two_tensors(a, b)
     return fn.where(fn.logical_or(a <= b, fn.isnan(b)), a, b)  # type: ignore[no-any-return]
 
 
-def _two(a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors; a number takes the dtype of the tensor that it meets."""
-    if not isinstance(a, Tensor) and isinstance(b, Tensor):
-        return as_tensor(backend.as_payload(a, fn.result_type(a, b))), b
-    a = as_tensor(a)
-    return a, b if isinstance(b, Tensor) else as_tensor(backend.as_payload(b, fn.result_type(a, b)))
+signbit = unary(special.signbit, "Where x is negative, or -0.0; no derivative.", in_place=False, theirs="input")
 
 
-def signbit(x: Any) -> Tensor:
-    """Where x is negative, or -0.0. No derivative."""
-    return special.signbit(as_tensor(x))  # type: ignore[no-any-return]
-
-
+@public(in_place=True)
 def copysign(a: Any, b: Any) -> Tensor:
     """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0. Its derivative by b is 0."""
-    return special.copysign(*_two(_real_numbers(a), b))  # type: ignore[no-any-return]
+    return special.copysign(*two_tensors(real_numbers(a), b))  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def nextafter(a: Any, b: Any) -> Tensor:
     """The next number of the dtype after a on the way to b. Its derivative by a is 1, and 0 where a is b; that by b is 0."""
-    return special.nextafter(*_two(a, b))  # type: ignore[no-any-return]
+    return special.nextafter(*two_tensors(a, b))  # type: ignore[no-any-return]
 
 
 def isreal(x: Any) -> Tensor:
@@ -245,18 +228,21 @@ def isreal(x: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- powers and logarithms
 
 
+@public(in_place=True)
 @in_float32
 def logaddexp2(a: Any, b: Any) -> Tensor:
     """The logarithm to base 2 of 2ᵃ + 2ᵇ, without overflow."""
     return fn.logaddexp(as_tensor(a) * math.log(2), as_tensor(b) * math.log(2)) / math.log(2)
 
 
+@public(in_place=True, theirs="input other")
 def ldexp(x: Any, exponent: Any) -> Tensor:
     """x · 2 to the exponent."""
     exponent = as_tensor(exponent)
-    return as_tensor(x) * fn.exp2(_real_numbers(exponent))
+    return as_tensor(x) * fn.exp2(real_numbers(exponent))
 
 
+@public(in_place=True, theirs="input")
 def float_power(base: Any, exponent: Any) -> Tensor:
     """base to the exponent in double precision (float64, or complex128 if one of them is complex)."""
     operands = [v if isinstance(v, Tensor) else as_tensor(v) for v in (base, exponent)]
@@ -265,24 +251,27 @@ def float_power(base: Any, exponent: Any) -> Tensor:
     return fn.pow(first, operands[1].to(wide) if isinstance(exponent, Tensor) else exponent)
 
 
+@unlisted
 def xlog1py(a: Any, b: Any) -> Tensor:
     """a ln(1 + b), and 0 where a is 0 (unless b is NaN)."""
-    a, b = _two(a, b)
+    a, b = two_tensors(a, b)
     nothing = fn.logical_and(a == 0, fn.logical_or(b <= -1, b == math.inf))
     return a * fn.log1p(fn.where(nothing, 0, b))  # type: ignore[no-any-return]
 
 
+@unlisted
 def entr(x: Any) -> Tensor:
     """-x ln x, 0 with an infinite slope at 0, and -∞ with derivative 0 for negative numbers."""
-    x = _real_numbers(x)
+    x = real_numbers(x)
     usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
     at_zero = fn.sqrt(fn.where(x == 0, x + 0.0, 1.0))  # of -0 too; which has that value and that slope
     return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def mvlgamma(x: Any, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, ln π p (p − 1) / 4 + Σ lgamma(x − i/2) for i = 0 … p − 1."""
-    x = _real_numbers(x)
+    x = real_numbers(x)
     total: Any = p * (p - 1) / 4 * math.log(math.pi)
     for i in range(p):
         total = lgamma(x - i / 2) + total
@@ -291,28 +280,28 @@ def mvlgamma(x: Any, p: int) -> Tensor:
 
 # ------------------------------------------------------------------------------------------------------------- the normal distribution
 
-
-def erfinv(x: Any) -> Tensor:
-    """The inverse of `erf` on (-1, 1); infinite at ±1, NaN beyond."""
-    return special.erfinv(as_tensor(x))  # type: ignore[no-any-return]
+erfinv = unary(special.erfinv, "The inverse of `erf` on (-1, 1); infinite at ±1, NaN beyond.", theirs="input")
 
 
+@unlisted
 def ndtr(x: Any) -> Tensor:
     """The share of the standard normal distribution below x."""
-    return erfc(_real_numbers(x) * -math.sqrt(0.5)) * 0.5
+    return erfc(real_numbers(x) * -math.sqrt(0.5)) * 0.5
 
 
+@public(function=False, method=False, theirs="input")
 def ndtri(p: Any) -> Tensor:
     """The inverse of `ndtr`."""
-    return erfinv(2 * _real_numbers(p) - 1) * math.sqrt(2)
+    return erfinv(2 * real_numbers(p) - 1) * math.sqrt(2)
 
 
+@unlisted
 def log_ndtr(x: Any) -> Tensor:
     """ln ndtr(x). Far out, where ndtr would be 0, by Laplace's continued fraction for the ratio of tail and density.
 
     Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.14.
     """
-    x = _real_numbers(x)
+    x = real_numbers(x)
     far = x < -5
     z = -fn.where(far, x, -5.0)
     fraction = z
@@ -327,28 +316,41 @@ def log_ndtr(x: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- whole numbers
 
 
+@public(in_place=True)
 def gcd(a: Any, b: Any) -> Tensor:
     """The greatest common divisor of integers, not negative. No derivative."""
-    return special.gcd(*_two(a, b))  # type: ignore[no-any-return]
+    return special.gcd(*two_tensors(a, b))  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def lcm(a: Any, b: Any) -> Tensor:
     """The least common multiple of integers, not negative. No derivative."""
-    return special.lcm(*_two(a, b))  # type: ignore[no-any-return]
+    return special.lcm(*two_tensors(a, b))  # type: ignore[no-any-return]
 
 
 def _bits(function: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    for x in (pair := _two(a, b)):
+    for x in (pair := two_tensors(a, b)):
         if x.dtype.kind not in "iu":
             raise DTypeError(f"{function}: moves the bits of integers, got {x.dtype}. For a · 2ᵇ of other numbers there is ldexp(a, b).")
     return pair
 
 
+@public(in_place=True)
 def bitwise_left_shift(a: Any, b: Any) -> Tensor:
     """a · 2ᵇ of integers: the bits of a moved up, also written a << b. No derivative. Raises DTypeError for other numbers."""
     return special.left_shift(*_bits("bitwise_left_shift", a, b))  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def bitwise_right_shift(a: Any, b: Any) -> Tensor:
     """⌊a / 2ᵇ⌋ of integers: the bits of a moved down, also written a >> b. No derivative. Raises DTypeError for other numbers."""
     return special.right_shift(*_bits("bitwise_right_shift", a, b))  # type: ignore[no-any-return]
+
+
+attach("polygamma", lambda self, n: polygamma(n, self))
+attach("polygamma_", in_place(lambda self, n: polygamma(n, self), "polygamma_"))
+attach_operator("lshift", "<<", bitwise_left_shift)
+attach_operator("rshift", ">>", bitwise_right_shift)
+
+
+publish(__name__)

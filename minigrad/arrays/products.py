@@ -12,6 +12,8 @@ from typing import Any
 
 from .. import functions as fn
 from ..errors import ShapeError
+from ..functions.arguments import check_factor
+from ..names import public, publish
 from ..ops import diagonals
 from ..ops import shape as sh
 from ..primitive import in_float32
@@ -28,6 +30,7 @@ _LETTERS = ascii_uppercase + ascii_lowercase
 """The letters of the axes 0 to 51."""
 
 
+@public(method=False)
 @fn.in_own_memory_or_view
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """The sum of products that the equation describes: `einsum("bij,bjk->bik", a, b)`, or with a list of numbers (0 to 51) after each
@@ -159,6 +162,7 @@ def _ranks(function: str, *named: tuple[str, Tensor, int]) -> None:
             raise ShapeError(f"{function}: {name} must have {rank} dimension{'s' * (rank != 1)}, got shape {x.shape}.")
 
 
+@public(theirs="input tensor")
 def dot(a: Any, b: Any) -> Tensor:
     """Σ a[i] b[i] of two vectors of equal length."""
     a, b = as_tensor(a), as_tensor(b)
@@ -178,6 +182,7 @@ def inner(a: Any, b: Any) -> Tensor:
     return a * b if 0 in (a.ndim, b.ndim) else tensordot(a, b, ([-1], [-1]))
 
 
+@public(theirs="input vec2")
 def outer(a: Any, b: Any) -> Tensor:
     """a[i] b[j] of two vectors."""
     a, b = as_tensor(a), as_tensor(b)
@@ -188,6 +193,7 @@ def outer(a: Any, b: Any) -> Tensor:
 ger = outer
 
 
+@public(theirs="input vec")
 def mv(a: Any, b: Any) -> Tensor:
     """Matrix times vector."""
     a, b = as_tensor(a), as_tensor(b)
@@ -195,6 +201,7 @@ def mv(a: Any, b: Any) -> Tensor:
     return fn.matmul(a, b)
 
 
+@public(theirs="input mat2")
 def mm(a: Any, b: Any) -> Tensor:
     """Matrix times matrix, without broadcasting."""
     a, b = as_tensor(a), as_tensor(b)
@@ -202,6 +209,7 @@ def mm(a: Any, b: Any) -> Tensor:
     return fn.matmul(a, b)
 
 
+@public(theirs="input mat2")
 def bmm(a: Any, b: Any) -> Tensor:
     """The products of two batches of matrices, of shapes (B, n, k) and (B, k, m)."""
     a, b = as_tensor(a), as_tensor(b)
@@ -216,34 +224,39 @@ def _added(function: str, x: Any, product: Tensor, beta: Any, alpha: Any) -> Ten
     Raises DTypeError for factors of a higher kind."""
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if type(factor) is not int:
-            fn._check_factor(function, name, factor, x, product)
+            check_factor(function, name, factor, x, product)
     product = product if type(alpha) in (int, float) and alpha == 1 else product * alpha
     if type(beta) in (int, float) and beta == 0:
         return product
     return (x if type(beta) in (int, float) and beta == 1 else x * beta) + product  # type: ignore[no-any-return]
 
 
+@public(in_place=True, theirs="input mat1 mat2")
 def addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of matrices; x broadcasts."""
     return _added("addmm", as_tensor(x), mm(a, b), beta, alpha)
 
 
+@public(in_place=True, theirs="input mat vec")
 def addmv(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of a matrix and a vector; x broadcasts."""
     return _added("addmv", as_tensor(x), mv(a, b), beta, alpha)
 
 
+@public(in_place=True, theirs="input batch1 batch2")
 def baddbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of batches of matrices; x broadcasts."""
     return _added("baddbmm", as_tensor(x), bmm(a, b), beta, alpha)
 
 
+@public(in_place=True, theirs="input batch1 batch2")
 def addbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha Σ (a[i] @ b[i]) over the batch; x broadcasts."""
     products = bmm(a, b)
     return _added("addbmm", as_tensor(x), fn.sum(products, 0, dtype=products.dtype), beta, alpha)
 
 
+@public(in_place=True, theirs="input vec1 vec2")
 def addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha outer(a, b); x broadcasts."""
     return _added("addr", as_tensor(x), outer(a, b), beta, alpha)
@@ -303,6 +316,7 @@ def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
     return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 
 
+@public(method=False, theirs="x1 x2")
 @in_float32
 def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Tensor:
     """The p-norms of all differences between rows of a (…, n, d) and rows of b (…, m, d): (…, n, m). The derivative is 0 where rows
@@ -314,6 +328,7 @@ def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Tensor:
     return vector_norm(fn.unsqueeze(a, -2) - fn.unsqueeze(b, -3), p, -1)
 
 
+@public(method=False)
 @fn.in_own_memory
 def multi_dot(tensors: Sequence[Any]) -> Tensor:
     """The product of several matrices (the first and the last may be vectors), in the order that needs the fewest multiplications."""
@@ -336,3 +351,6 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
 
     out = product(0, len(parts) - 1)
     return out.reshape([n for n, gone in zip(out.shape, (row, column), strict=True) if not gone])  # type: ignore[no-any-return]
+
+
+publish(__name__)

@@ -8,8 +8,10 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
+from ..names import public, publish, unlisted
 from ..ops import index as ix
 from ..ops import scans, sorting
+from ..ops.factorisations import svd
 from ..primitive import Primitive, in_float32
 from ..tensor import Tensor, as_tensor
 from .common import along, counted, either, floating
@@ -24,6 +26,7 @@ def _scan(operation: Primitive, x: Tensor, dim: Any) -> Tensor:
     return operation(x, axis=axis)  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 @fn.in_own_memory
 def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] + x[1], … along a dimension. Integers and booleans are summed as int64."""
@@ -31,6 +34,7 @@ def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> T
     return total if dtype is None else total.to(dtype)
 
 
+@public(in_place=True)
 @fn.in_own_memory
 def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] · x[1], … along a dimension. Derivatives of every order are right where factors are 0."""
@@ -75,16 +79,6 @@ def _axes(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
     return tuple(a for a in fn.axes_of(x, dim, function) if a < x.ndim)
 
 
-@fn.in_own_memory
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """ln Σ e^x over `dim` (all axes by default) without overflow."""
-    x = as_tensor(x)
-    axes = _axes(x, either(dim, axis), "logsumexp")
-    if backend.is_complex(x.dtype):
-        return fn._complex_logsumexp(x, axes, keepdim or keepdims)
-    return scans.logsumexp(x, axes=axes, keepdims=keepdim or keepdims)  # type: ignore[no-any-return]
-
-
 def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements that are not NaN."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
@@ -118,7 +112,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if weights.shape != x.shape:
         raise ShapeError(f"bincount: weights of shape {weights.shape} do not fit {x.shape[0]} numbers.")
     weights = weights.detach().to(weights.dtype if weights.dtype == backend.float32 else backend.float64)
-    place = fn._plain_index((x.to(backend.int64),), counts.array)
+    place = fn.plain_index((x.to(backend.int64),), counts.array)
     return ix.index_put(fn.zeros_like(counts, dtype=weights.dtype), weights, index=place, accumulate=True)  # type: ignore[no-any-return]
 
 
@@ -153,16 +147,19 @@ def std(
     return rooted(var(x, dim, unbiased, keepdim, correction=correction, axis=axis))
 
 
+@public(method=False)
 def var_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
     """(var, mean)."""
     return var(x, dim, unbiased, keepdim, correction=correction), fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
+@public(method=False)
 def std_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
     """(std, mean)."""
     return std(x, dim, unbiased, keepdim, correction=correction), fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
+@unlisted
 def rooted(x: Tensor) -> Tensor:
     """The square root with the derivative 0 (not infinity) at 0."""
     zero = x == 0
@@ -172,6 +169,7 @@ def rooted(x: Tensor) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- norms
 
 
+@unlisted
 @in_float32
 def vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """(Σ|x|^p)^(1/p) over `dim` (all axes by default), as of one long vector. ord: p; inf and -inf give the largest and the smallest |x|
@@ -208,3 +206,19 @@ def _sum(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
 def dist(a: Any, b: Any, p: float = 2) -> Tensor:
     """The p-norm of a - b, as of one long vector."""
     return vector_norm(as_tensor(a) - b, p)
+
+
+def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """(Σ|x|^p)^(1/p) over `dim` (all axes by default); "fro" means p = 2, "nuc" the sum of a matrix's singular values. See
+    `linalg.vector_norm`.
+    """
+    x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
+    if p == "nuc":
+        rows, columns = range(x.ndim) if dim is None else dim
+        values = svd(fn.movedim(x, (rows, columns), (-2, -1)))[1].sum(-1)
+        first, second = sorted((fn.axis_of(x.ndim, rows, "norm"), fn.axis_of(x.ndim, columns, "norm")))
+        return values.unsqueeze(first).unsqueeze(second) if keepdim else values  # type: ignore[no-any-return]
+    return vector_norm(x, 2 if p in ("fro", None) else p, dim, keepdim)
+
+
+publish(__name__)

@@ -14,6 +14,7 @@ from .. import backend
 from .. import functions as fn
 from ..batching import all_examples
 from ..errors import DTypeError, ShapeError
+from ..names import public, publish
 from ..ops import index as ix
 from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor, wrap
@@ -175,7 +176,7 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     inside = fn.getitem(x, fn.logical_and(x >= low, x <= high))
     place = fn.clamp(fn.floor((inside - low) * bins / (high - low)), 0, bins - 1).to(backend.int64)
     empty = fn.zeros(bins, dtype=x.dtype, device=backend.device_of(x.array))
-    return ix.index_put(empty, fn.ones_like(inside), index=fn._plain_index((place,), x.array), accumulate=True)  # type: ignore[no-any-return]
+    return ix.index_put(empty, fn.ones_like(inside), index=fn.plain_index((place,), x.array), accumulate=True)  # type: ignore[no-any-return]
 
 
 class Histogram(NamedTuple):
@@ -208,6 +209,7 @@ def histogram(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight
     return Histogram(counted.hist, counted.bin_edges[0])
 
 
+@public(method=False)
 @fn.in_own_memory
 def histogramdd(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> HistogramDD:
     """`histogram` of points (…, D) in D dimensions, counted in boxes. bins: how many intervals, one number for all dimensions or one for
@@ -236,7 +238,7 @@ def histogramdd(x: Any, bins: Any, *, range: Sequence[float] | None = None, weig
         place = place * size + fn.clamp(searchsorted(ends, v, right=True) - 1, 0, size - 1)
     empty = fn.zeros(math.prod(sizes), dtype=x.dtype, device=x.device)
     kept = fn.where(inside, weight, 0)
-    hist = ix.index_put(empty, kept, index=fn._plain_index((place,), x.array), accumulate=True).reshape(sizes)
+    hist = ix.index_put(empty, kept, index=fn.plain_index((place,), x.array), accumulate=True).reshape(sizes)
     if density:
         hist = hist / fn.sum(hist)
         for d, ends in enumerate(edges):
@@ -266,12 +268,14 @@ def _edges(v: Tensor, bins: Any, ends: Sequence[float] | None) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- sampled curves
 
 
+@public(method=False)
 @in_float32
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """∫ y dx by the trapezoidal rule along a dimension, at places x (a vector, or a tensor that broadcasts) or at distances dx."""
     return fn.sum(_strips(y, x, dx, dim, "trapezoid"), dim)
 
 
+@public(method=False)
 @in_float32
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """The integrals of `trapezoid` up to each place but the first."""
@@ -296,6 +300,7 @@ def _strips(y: Any, x: Any, dx: Any, dim: int, function: str) -> Tensor:
     return ends * width / 2  # type: ignore[no-any-return]
 
 
+@public(method=False)
 def gradient(x: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Estimates of the partial derivatives of sampled values along each dimension (or those of `dim`): central differences inside, one-
     sided ones of the first or second order at the edges.
@@ -340,6 +345,7 @@ def _sloped(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     return fn.cat([first, inside, last] if n > 2 else [first, last], axis)
 
 
+@public(method=False)
 @fn.in_own_memory
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which elements occur among the test elements (or, if `invert`, do not). assume_unique changes nothing here. No derivative."""
@@ -354,6 +360,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return fn.logical_not(found) if invert else found
 
 
+@public(in_place=True)
 @in_float32
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     """x with each slice along a dimension whose p-norm is larger than maxnorm shortened to it."""
@@ -386,3 +393,9 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
         raise RuntimeError(f"multinomial: cannot draw {num_samples} different indices from the weights that are not 0.")
     keys = fn.log(-fn.log(fn.rand(*x.shape, dtype=backend.float64))) - fn.log(x)
     return argsort(keys, -1)[..., :num_samples]
+
+
+trapz = trapezoid
+
+
+publish(__name__)

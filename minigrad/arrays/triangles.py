@@ -7,6 +7,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
+from ..names import public, publish
 from ..ops import diagonals
 from ..tensor import Tensor, as_tensor
 
@@ -18,11 +19,13 @@ def _matrices(x: Any, function: str) -> Tensor:
     return x  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def tril(x: Any, diagonal: int = 0) -> Tensor:
     """The elements on and below a diagonal of the last two dimensions, zeros above. NaN that is cut off does not reach the gradient."""
     return diagonals.tril(_matrices(x, "tril"), offset=int(diagonal))  # type: ignore[no-any-return]
 
 
+@public(in_place=True)
 def triu(x: Any, diagonal: int = 0) -> Tensor:
     """The elements on and above a diagonal of the last two dimensions, zeros below."""
     return diagonals.triu(_matrices(x, "triu"), offset=int(diagonal))  # type: ignore[no-any-return]
@@ -67,6 +70,7 @@ def diagflat(x: Any, offset: int = 0) -> Tensor:
     return diag_embed(as_tensor(x).reshape(-1), offset)
 
 
+@public(function=False)
 def trace(x: Any) -> Tensor:
     """The sum of a matrix's main diagonal."""
     x = as_tensor(x)
@@ -75,11 +79,16 @@ def trace(x: Any) -> Tensor:
     return fn.sum(diagonal(x))
 
 
+@public(method=False)
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
     return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)  # type: ignore[no-any-return]
 
 
+@public(method=False)
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
     return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)  # type: ignore[no-any-return]
+
+
+publish(__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import functions, making
+from .. import functions
 
 
 class Sampler:
@@ -46,7 +46,7 @@ class RandomSampler(Sampler):
             yield from functions.randint(0, n, (left,)).tolist()
             return
         while left > 0:
-            yield from making.randperm(n).tolist()[:left]
+            yield from functions.randperm(n).tolist()[:left]
             left -= n
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class SubsetRandomSampler(Sampler):
         self.indices = indices
 
     def __iter__(self) -> Iterator[int]:
-        return (self.indices[i] for i in making.randperm(len(self.indices)).tolist())
+        return (self.indices[i] for i in functions.randperm(len(self.indices)).tolist())
 
     def __len__(self) -> int:
         return len(self.indices)

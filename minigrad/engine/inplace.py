@@ -42,7 +42,7 @@ def assign(target: Tensor, value: Tensor, operation: str, uniform: bool = False)
                 "An in-place operation cannot make its target grow; use the out-of-place form."
             )
     if value.dtype != target.dtype:
-        if not _fits(value.dtype, target.dtype):
+        if not fits(value.dtype, target.dtype):
             raise InPlaceError(
                 f"{operation}: the result has dtype {value.dtype}, which cannot be written into a tensor of dtype {target.dtype}. "
                 f"Use the out-of-place form, or convert the target first."
@@ -150,7 +150,7 @@ def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     return len(padded) == len(target) and all(a in (1, b) for a, b in zip(padded, target, strict=True))
 
 
-def _fits(dtype: Any, target: Any) -> bool:
+def fits(dtype: Any, target: Any) -> bool:
     order = ("b", "iu", "fV", "c")  # NumPy gives bfloat16 the kind "V"
     rank, room = (next(i for i, kinds in enumerate(order) if d.kind in kinds) for d in (dtype, target))
     return rank <= room

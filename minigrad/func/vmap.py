@@ -13,10 +13,12 @@ from typing import Any
 from .. import functions
 from ..batching import BatchAxis, axes_of, batch_axis, enter, taken_out
 from ..errors import BatchingError
+from ..names import public
 from ..tensor import Tensor, as_tensor
 from .tree import Rebuild, flatten, spread
 
 
+@public(method=False, theirs="func")
 def vmap(
     function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Operations that combine the elements along some axes: sums and extremes. Axes are non-negative and sorted; functions.py sees to that."""
+"""Operations that combine the elements along some axes: sums and extremes. Axes are non-negative and sorted; functions/ checks them."""
 
 from __future__ import annotations
 

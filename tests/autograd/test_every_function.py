@@ -17,6 +17,9 @@ from minigrad.autograd import gradcheck, gradgradcheck
 from tests.helpers.tables import in_one_test
 
 CONSTANT = """
+    Size dtype newaxis empty empty_like scalar_tensor logspace normal bernoulli randint_like randperm detach promote_types can_cast
+    bitwise_and bitwise_or bitwise_xor bitwise_not fix not_equal is_complex is_floating_point is_inference is_inference_mode_enabled
+    is_nonzero
     all allclose any arange argmax argmin eq equal eye from_dlpack from_numpy full full_like ge greater greater_equal gt is_tensor
     isfinite isinf isnan le less less_equal linspace logical_and logical_not logical_or logical_xor lt manual_seed ne nonzero numel
     ones ones_like rand rand_like randint randn randn_like random_state result_type set_random_state tensor zeros zeros_like
@@ -36,6 +39,8 @@ SAME = {
     },
     **{"absolute": "abs", "negative": "neg", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "clip": "clamp"},
     **{"concat": "cat", "concatenate": "cat", "swapdims": "transpose"},
+    **{"moveaxis": "movedim", "resolve_conj": "positive", "resolve_neg": "positive", "conj_physical": "conj"},
+    **{"get_rng_state": "random_state", "set_rng_state": "set_random_state"},
 }
 """Other names of the same function object."""
 
@@ -148,6 +153,12 @@ CALLS = [
     *[Call(f, lambda lib, x, f=f: getattr(lib, f)(x, dim=1), kinds="r") for f in ("amax", "amin")],
     *[Call(f, lambda lib, x, f=f: getattr(lib, f)(x, dim=(0, 1), keepdim=True), kinds="r", note="two axes") for f in ("amax", "amin")],
     Call("reshape", lambda lib, x: lib.reshape(x, (3, -1))),
+    *unary("positive"),
+    Call("clamp_min", lambda lib, x: lib.clamp_min(x, 0.0), kinds="r"),
+    Call("clamp_max", lambda lib, x: lib.clamp_max(x, 0.0), kinds="r"),
+    Call("rsub", lambda lib, a, b: lib.rsub(a, b, alpha=2), ((2, 3), (2, 3))),
+    Call("polar", lambda lib, a, b: lib.polar(a, b), ((2, 3), (2, 3)), domain="positive", kinds="r"),
+    Call("ravel", lambda lib, x: lib.ravel(x)),
     Call("reshape", lambda lib, x: lib.reshape(lib.transpose(x, 0, 1), (6,)), note="a copy"),
     Call("flatten", lambda lib, x: lib.flatten(x, 1), ((2, 3, 2),)),
     Call("squeeze", lambda lib, x: lib.squeeze(x), ((1, 3, 1),)),

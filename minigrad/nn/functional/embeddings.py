@@ -147,7 +147,7 @@ def _of_bags(rows: Tensor, counted: Tensor, bag: Tensor, bags: int, mode: str) -
     """What the rows (n, width) of each of the bags have together, of those that are counted (n, 1); `bag` (n,): where each belongs."""
     n, width = rows.shape
     device = rows.device
-    place = functions._plain_index((bag,), rows.array)
+    place = functions.plain_index((bag,), rows.array)
     if mode != "max" or n == 0:
         empty = functions.zeros(bags, width, dtype=rows.dtype, device=device)
         total = index_put(empty, where(counted, rows, 0.0), index=place, accumulate=True)
@@ -156,7 +156,7 @@ def _of_bags(rows: Tensor, counted: Tensor, bag: Tensor, bags: int, mode: str) -
         count = index_put(empty[:, :1], counted.to(rows.dtype), index=place, accumulate=True)
         return total / clamp(count, 1)
     # The largest of each column of each bag, the first of the rows that have it, and then that element.
-    place = functions._plain_index((bag.unsqueeze(-1), arange(width, device=device)), rows.array)
+    place = functions.plain_index((bag.unsqueeze(-1), arange(width, device=device)), rows.array)
     seen = where(counted, rows.detach(), -backend.inf)
     lowest = functions.full((bags, width), -backend.inf, dtype=rows.dtype, device=device)
     largest = scatter_extreme(lowest, seen, index=place, largest=True)[bag]

@@ -117,7 +117,7 @@ def _unpooled(x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
     check_range(index, math.prod(size), function, "index")
     flat = index.reshape(images, math.prod(x.shape[-axes:])) + arange(images, device=x.device).reshape(-1, 1) * math.prod(size)
     empty = functions.zeros(images * math.prod(size), dtype=x.dtype, device=x.device)
-    place = functions._plain_index((flat.reshape(-1),), x.array)
+    place = functions.plain_index((flat.reshape(-1),), x.array)
     return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape((*x.shape[:-axes], *size))
 
 

@@ -26,5 +26,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if vec.ndim != 1 or vec.numel() < needed:
         raise ShapeError(f"vector_to_parameters: needs a vector of {needed} elements, got shape {vec.shape}.")
     for p in parameters:
-        setattr(p, "data", vec[start : start + p.numel()].reshape(p.shape).data)  # noqa: B010  # attached by methods.py
+        setattr(p, "data", vec[start : start + p.numel()].reshape(p.shape).data)  # noqa: B010  # attached by minigrad/methods
         start += p.numel()

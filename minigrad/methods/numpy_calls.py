@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .engine.record import history
-from .errors import AutogradError
-from .tensor import Tensor
+from ..engine.record import history
+from ..errors import AutogradError
+from ..names import attach
+from ..tensor import Tensor
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -106,5 +107,5 @@ def _ours(name: str) -> str | None:
     return f"mg.{'.'.join(parts)}" if callable(place) else None
 
 
-setattr(Tensor, "__array_ufunc__", _array_ufunc)  # noqa: B010  # for type checkers it is None, as tensor.py declares it
-setattr(Tensor, "__array_function__", _array_function)  # noqa: B010
+attach("__array_ufunc__", _array_ufunc)
+attach("__array_function__", _array_function)

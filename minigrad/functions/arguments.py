@@ -1,0 +1,158 @@
+"""Checked arguments: sizes, axes and indices as operations take them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import backend
+from ..backend import Shape
+from ..errors import DTypeError, ShapeError
+from ..tensor import Tensor, as_tensor
+
+
+def sizes_of(sizes: Sequence[Any]) -> Shape:
+    """The sizes in `f(2, 3)` or `f((2, 3))`. Raises TypeError for what is no whole number."""
+    if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
+        sizes = sizes[0]
+    try:
+        return tuple(operator.index(n) for n in sizes)
+    except TypeError:
+        raise TypeError(f"sizes must be whole numbers, got {', '.join(repr(n) for n in sizes)}.") from None
+
+
+def not_negative(sizes: Shape) -> Shape:
+    """`sizes` themselves. Raises ShapeError for a negative one."""
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"sizes must be at least 0, got {sizes}.")
+    return sizes
+
+
+def axis_of(ndim: int, dim: Any, function: str) -> int:
+    """One axis as a non-negative int."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"{function}: a dimension must be an int, got {type(dim).__name__}.")
+    dim = dim.__index__()
+    span = max(ndim, 1)
+    if not -span <= dim < span:
+        raise IndexError(f"{function}: dimension {dim} is out of range; a tensor with {ndim} dimensions takes {-span} to {span - 1}.")
+    return int(dim % span)
+
+
+def axes_of(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
+    """`dim` (None, an int, a sequence) as sorted non-negative axes. Raises IndexError for one out of range, RuntimeError for one named
+    twice."""
+    if dim is None or (isinstance(dim, list | tuple) and len(dim) == 0):
+        return tuple(range(x.ndim))
+    dims = [dim] if not isinstance(dim, list | tuple) else dim
+    axes = tuple(axis_of(x.ndim, d, function) for d in dims)
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"{function}: dimension named more than once in dim={tuple(dims)}.")
+    return tuple(sorted(axes))
+
+
+def reduced_axes(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that x has: a 0-d tensor has none, though -1 and 0 are allowed to be named."""
+    return tuple(a for a in axes if a < x.ndim)
+
+
+def axes_to_reduce(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
+    """`dim` of a reduction (None, an int, a sequence) as axes that x has."""
+    ndim = x.array.ndim
+    if type(dim) is int and -ndim <= dim < ndim:  # the usual case
+        return (dim % ndim,)
+    return tuple(range(ndim)) if dim is None else reduced_axes(x, axes_of(x, dim, function))
+
+
+_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+
+
+def check_factor(function: str, name: str, factor: Any, *operands: Any) -> None:
+    """Raise DTypeError for a factor that would change the kind of the result: a floating one beside
+    integers, a complex one beside real numbers, a boolean beside numbers.
+
+    PyTorch refuses these too, or cuts the factor off.
+    """
+    values = [a.array if isinstance(a, Tensor) else a for a in (factor, *operands)]
+    kind, dtype = backend.result_type(values[:1]).kind, backend.result_type(values[1:])
+    rank, room = _RANK_OF_KIND[kind], _RANK_OF_KIND[dtype.kind]
+    if rank > max(room, 1) or (kind == "b" and dtype.kind != "b"):
+        what = ("a boolean", "an integer", "a floating-point number", "a complex number")[rank]
+        raise DTypeError(
+            f"{function}: {name} is {what} ({factor!r}), but the operands are {dtype}. "
+            f"Convert them first, or write the product out: {name} * y promotes."
+        )
+
+
+def either(first: Any, second: Any) -> Any:
+    """`dim=`, or `axis=` where that is None."""
+    return second if first is None else first
+
+
+def listed(tensors: Sequence[Any], dim: Any, function: str) -> list[Tensor]:
+    """A sequence of tensors. Raises TypeError for tensors one by one, ValueError for none."""
+    if isinstance(dim, Tensor):
+        raise TypeError(f"{function}: the tensors come in one list, as in {function}([a, b], dim=0); got them one by one.")
+    parts = [as_tensor(x) for x in tensors]
+    if not parts:
+        raise ValueError(f"{function}: expected a non-empty list of tensors.")
+    return parts
+
+
+def plain_index(index: Any, like: Any, whole: bool = True) -> Any:
+    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
+    A copy, so that no change of the index reaches the backward pass. whole: whether this is all of the index, or the part for one axis."""
+    if whole and isinstance(index, list) and _stands_for_tuple(index):
+        index = tuple(index)
+    if isinstance(index, tuple):
+        parts = tuple(plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+        return _with_fitting_masks(parts, like)
+    if isinstance(index, Tensor | list | range):
+        kind = "tensors" if isinstance(index, Tensor) else "lists"
+        array = backend.materialise(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
+        if array.dtype.kind not in "iub":
+            raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
+        index = array
+    if hasattr(type(index), "__minigrad_apply__"):  # a batched or recorded index
+        return index.copy()
+    if hasattr(index, "dtype") and hasattr(index, "ndim"):
+        if index.dtype == backend.uint8 and not isinstance(index, backend.numpy.generic):
+            index = index != 0
+        index = int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.to_device_of(index.copy(), like)
+        return _with_fitting_masks((index,), like)[0] if whole else index
+    if index is None or index is Ellipsis or isinstance(index, slice | int):
+        return _plain_slice(index)
+    if hasattr(index, "__index__"):
+        return index.__index__()
+    raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+def _with_fitting_masks(parts: tuple[Any, ...], like: Any) -> tuple[Any, ...]:
+    """The parts of an index. Raises IndexError for an empty mask on an axis that is not empty, which NumPy lets pass."""
+    is_mask = [getattr(getattr(part, "dtype", None), "kind", "") == "b" for part in parts]
+    if not any(mask and part.ndim and not part.size for part, mask in zip(parts, is_mask, strict=True)):
+        return parts
+    read = [
+        part.ndim if mask else 0 if part is None or part is Ellipsis or isinstance(part, bool) else 1
+        for part, mask in zip(parts, is_mask, strict=True)
+    ]
+    axis = 0
+    for part, mask, count in zip(parts, is_mask, read, strict=True):
+        if mask and part.shape != tuple(like.shape[axis : axis + count]):
+            raise IndexError(f"a mask of shape {part.shape} does not fit axis {axis} of a tensor of shape {tuple(like.shape)}.")
+        axis += like.ndim - sum(read) if part is Ellipsis else count
+    return parts
+
+
+def _stands_for_tuple(index: list[Any]) -> bool:
+    """Whether a list is an index for each axis and not the indices of one: where it holds anything but numbers (PyTorch's rule)."""
+    parts = (Tensor, list, tuple, range, slice, backend.NumpyArray)
+    return len(index) < 32 and any(p is None or p is Ellipsis or isinstance(p, parts) for p in index)
+
+
+def _plain_slice(index: Any) -> Any:
+    if not isinstance(index, slice):
+        return index
+    number: Callable[[Any], Any] = lambda v: v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
+    return slice(number(index.start), number(index.stop), number(index.step))

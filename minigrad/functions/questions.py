@@ -1,0 +1,108 @@
+"""Questions about tensors and dtypes, answered with Python values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import backend
+from ..backend import DType
+from ..engine.inplace import fits
+from ..engine.modes import state
+from ..names import public, publish
+from ..tensor import Tensor, alias, as_tensor
+from .elementwise import eq
+from .reductions import all
+
+
+def numel(x: Any) -> int:
+    """How many elements x has."""
+    return math.prod(as_tensor(x).shape)
+
+
+@public(method=False, theirs="obj")
+def is_tensor(x: Any) -> bool:
+    """Whether x is a minigrad Tensor."""
+    return isinstance(x, Tensor)
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether |a - b| <= atol + rtol |b| everywhere."""
+    return backend.allclose(as_tensor(a).array, as_tensor(b).array, rtol, atol, equal_nan)
+
+
+def equal(a: Tensor, b: Tensor) -> bool:
+    """Whether a and b have the same shape and elements."""
+    return a.shape == b.shape and bool(all(eq(a, b)))
+
+
+@public(method=False, theirs="tensor1 tensor2")
+def result_type(a: Any, b: Any) -> DType:
+    """The dtype of a + b."""
+    return backend.result_type([x.array if isinstance(x, Tensor) else x for x in (a, b)])
+
+
+def is_floating_point(x: Any) -> bool:
+    """Whether x, a tensor or a dtype, is of a real floating dtype (half, bfloat16, float or double).
+
+    Dtypes are NumPy's, which lack PyTorch's attributes: write `is_floating_point(dtype)` for `dtype.is_floating_point`.
+    """
+    return backend.is_floating(_dtype_of(x))
+
+
+def is_complex(x: Any) -> bool:
+    """Whether x, a tensor or a dtype, is of a complex dtype."""
+    return backend.is_complex(_dtype_of(x))
+
+
+def _dtype_of(x: Any) -> DType:
+    """The dtype of a tensor, or the dtype itself, which may be given as its scalar type."""
+    if isinstance(x, Tensor):
+        return x.dtype
+    found = backend.as_dtype(x) if isinstance(x, backend.numpy.dtype | type) else None
+    if found is None:
+        raise TypeError(f"a Tensor or a dtype is needed, got {type(x).__name__}.")
+    return found
+
+
+def is_nonzero(x: Tensor) -> bool:
+    """Whether the one element of x is not 0. Raises RuntimeError for several elements."""
+    return bool(x)
+
+
+@public(method=False, theirs="from_ to")
+def can_cast(source: Any, target: Any) -> bool:
+    """Whether a result of the first dtype may be written in place into a tensor of the second."""
+    first, second = backend.as_dtype(source), backend.as_dtype(target)
+    return fits(first, second)
+
+
+def is_inference(x: Tensor) -> bool:
+    """Always False: what `inference_mode` makes are ordinary tensors, of which changes in place are counted and which may be used for
+    gradients later. So there is nothing that a script would have to avoid.
+    """
+    return False
+
+
+@public(method=False)
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`."""
+    return state.inference
+
+
+def detach(x: Tensor) -> Tensor:
+    """A constant tensor on the same memory."""
+    return alias(x)
+
+
+promote_types = public(method=False, theirs="type1 type2")(backend.promote_types)
+
+Size = tuple  # type: ignore[type-arg]
+"""What a shape is. `Size([2, 3])` equals `x.shape`."""
+newaxis = None
+"""In an index: a new axis of size 1."""
+dtype = backend.numpy.dtype
+"""The type of dtypes."""
+
+
+publish(__name__, "Size", "dtype", "newaxis", "promote_types")

@@ -1,0 +1,116 @@
+"""Random tensors, and the seed and state that they come from. None has a derivative."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .. import backend
+from ..batching import drawn
+from ..errors import DTypeError
+from ..names import public, publish
+from ..ops import chance as ch
+from ..tensor import Tensor, alias, as_tensor
+from .arguments import not_negative, sizes_of
+from .results import new_tensor
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random numbers of every device from a seed. Kinds of devices have different numbers."""
+    ch.seed(seed)
+
+
+def random_state() -> Any:
+    """The state of the CPU's random numbers, for `set_random_state`. CuPy's generators do not offer theirs."""
+    return ch.generator().bit_generator.state
+
+
+def set_random_state(state: Any) -> None:
+    """Continue the CPU's random numbers from a state that `random_state` gave."""
+    ch.generator().bit_generator.state = state
+
+
+get_rng_state, set_rng_state = random_state, set_random_state
+
+
+def _drawn_on(device: Any) -> dict[str, str]:
+    """The parameter that says where to draw; none for the CPU."""
+    return {} if device is None or str(device) == "cpu" else {"device": str(device)}
+
+
+def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in [0, 1)."""
+    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    return new_tensor(drawn(lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)), not_negative(sizes_of(size))), requires_grad)
+
+
+def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
+    wanted = backend.as_dtype(dtype) or backend.default_dtype()
+    return new_tensor(drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), not_negative(sizes_of(size))), requires_grad)
+
+
+def randint(
+    low: Any = None, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))`, `randint(5, 10, (2, 3))` or
+    `randint(high=10, size=(2, 3))`. Raises ValueError where there is no integer between the bounds."""
+    if isinstance(high, list | tuple):
+        low, high, size = None, low, high
+    elif high is None:
+        low, high = None, low
+    if high is None:
+        raise TypeError("randint: give a bound and a size, as in randint(10, (2, 3)).")
+    low, high = (operator.index(v) for v in (0 if low is None else low, high))
+    if low >= high:
+        raise ValueError(f"randint: low must be smaller than high, got low={low} and high={high}.")
+    kind = backend.as_dtype(dtype) or backend.int64
+    sizes = not_negative(sizes_of([size or ()]))
+    return new_tensor(drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), sizes), requires_grad)
+
+
+def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in the shape and dtype of x."""
+    x = as_tensor(x)
+    return rand(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
+
+
+def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal random numbers in the shape and dtype of x."""
+    x = as_tensor(x)
+    return randn(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
+
+
+def randint_like(x: Any, low: int | None = None, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
+    x = as_tensor(x)
+    return randint(low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array))
+
+
+def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """0 … n-1 in random order (int64)."""
+    order = rand(n, dtype=backend.float64).argsort()
+    return order.to(dtype or backend.int64, device=device or "cpu")  # type: ignore[no-any-return]
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal random numbers with the given means and standard deviations: tensors that broadcast, or numbers and a size. No history."""
+    mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
+    if size is None:
+        size = (as_tensor(mean) + std).shape
+    out = (randn(size, dtype=dtype) * std + mean).to(device=device or "cpu")
+    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
+
+
+@public(method=True, theirs="input")
+def bernoulli(p: Any) -> Tensor:
+    """1 with probability p, else 0, for each element of the floating tensor p. No derivative. ValueError unless 0 <= p <= 1."""
+    p = alias(as_tensor(p))
+    if not backend.is_floating(p.dtype):
+        raise DTypeError(f"bernoulli: needs probabilities of a floating dtype, got {p.dtype}.")
+    if not bool(((p >= 0) & (p <= 1)).all()):
+        raise ValueError("bernoulli: probabilities must lie between 0 and 1.")
+    return (rand_like(p, dtype=backend.float64) < p).to(p.dtype)  # type: ignore[no-any-return]
+
+
+publish(__name__, method=False)

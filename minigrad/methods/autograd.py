@@ -1,0 +1,226 @@
+"""Attributes and methods of automatic differentiation."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import backend
+from ..engine.record import history
+from ..errors import AutogradError, DTypeError, InPlaceError, NoGradientError
+from ..names import attach, attribute, method
+from ..nodes import HookHandle, Leaf, Node, OpNode, Pick
+from ..tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, wrap
+
+
+@method
+def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See `minigrad.autograd.backward`."""
+    from ..autograd.backward import run_backward
+
+    run_backward(self, gradient, retain_graph, create_graph, inputs, None)
+
+
+def _get_requires_grad(self: Tensor) -> bool:
+    """Whether gradients are computed for this tensor. Can be set on leaves."""
+    return history(self) is not None
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Ask for gradients of this leaf (or stop asking), and return it. Raises for results of operations and for integers."""
+    node = history(self)
+    if requires_grad:
+        if node is None:
+            make_leaf(self)
+    elif isinstance(node, Leaf):
+        self.node = None
+    elif node is not None:
+        raise AutogradError(
+            "requires_grad can be switched off for leaf tensors only; this one is the result of an operation. Use x.detach()."
+        )
+    return self
+
+
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    requires_grad_(self, value)
+
+
+attach(
+    "requires_grad",
+    property(_get_requires_grad, _set_requires_grad, doc=_get_requires_grad.__doc__),
+)
+
+
+@attribute
+def is_leaf(self: Tensor) -> bool:
+    """Whether the user made this tensor (or it needs no gradient): it was not computed from anything that requires grad."""
+    node = history(self)
+    return node is None or isinstance(node, Leaf)
+
+
+@attribute
+def grad_fn(self: Tensor) -> Node | None:
+    """The graph node of the operation that made this tensor (one node for all of its results); None for leaves."""
+    node = history(self)
+    return None if isinstance(node, Leaf) else node.parents[0] if isinstance(node, Pick) else node
+
+
+attach("output_nr", property(lambda self: getattr(self.node, "index", 0), doc="Which result of its operation this tensor is."))
+
+
+def _draw_graph(self: Tensor, *more: Any, **options: Any) -> Any:
+    """The graph behind this tensor as a `graphviz.Digraph`; `from minigrad import viz` brings it."""
+    raise AutogradError(
+        "draw_graph: the pictures are in the package viz, which is not imported. Write `from minigrad import viz`, then call it again."
+    )
+
+
+attach("draw_graph", _draw_graph)
+attach("creator", property(lambda self: self.grad_fn, doc="SINGA's name for grad_fn."))
+
+
+def _get_grad(self: Tensor) -> Tensor | None:
+    if self._grad is None and isinstance(self.node, OpNode) and self.node.retained is None:
+        warnings.warn(
+            "the .grad of a tensor that is the result of an operation was asked for. It stays None: backward passes keep those of leaves "
+            "only. Call x.retain_grad() before the backward pass to keep this one. If it shall be a parameter, as in w = w - lr * w.grad, "
+            "change the leaf itself instead: with mg.no_grad(): w -= lr * w.grad.",
+            stacklevel=2,
+        )
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    check_gradient(self, value)
+    self._grad = value
+
+
+attach(
+    "grad",
+    property(
+        _get_grad,
+        _set_grad,
+        lambda self: _set_grad(self, None),
+        doc="The gradient that backward passes have added up here, or None.",
+    ),
+)
+
+
+def _get_stores_grad(self: Tensor) -> bool:
+    """Whether a backward pass keeps this tensor's gradient and reports it (SINGA). Setting it implies requires_grad."""
+    node = history(self)
+    return node.stores_grad if isinstance(node, Leaf) else node is not None and node.retained is not None
+
+
+def _set_stores_grad(self: Tensor, value: bool) -> None:
+    node = history(self)
+    if node is None:
+        if not value:
+            return
+        make_leaf(self)
+        node = self.node
+    if isinstance(node, Leaf):
+        node.stores_grad = bool(value)
+    elif value:
+        retain_grad(self)
+    elif node is not None:
+        node.retained = None
+
+
+attach("stores_grad", property(_get_stores_grad, _set_stores_grad, doc=_get_stores_grad.__doc__))
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error where no gradient is computed."""
+    node = history(self)
+    if node is None:
+        raise NoGradientError(
+            "retain_grad: this tensor does not require grad, so it will have no gradient. Set requires_grad=True on an input first."
+        )
+    if not isinstance(node, Leaf):
+        node.retained = weakref.ref(self)
+
+
+attach(
+    "retains_grad",
+    property(
+        lambda self: (n := history(self)) is not None and n.retained is not None,
+        doc="Whether `retain_grad` was called on this non-leaf tensor.",
+    ),
+)
+
+
+@method
+def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
+    """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor replaces it. Returns a handle with
+    `.remove()`."""
+    node = history(self)
+    if node is None:
+        raise NoGradientError("register_hook: this tensor does not require grad, so no gradient will ever reach the hook.")
+    return node.register_tensor_hook(hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
+    """Call `hook(tensor)` after a backward pass has added to this leaf's `.grad`."""
+    node = history(self)
+    if not isinstance(node, Leaf):
+        raise AutogradError("register_post_accumulate_grad_hook: only leaf tensors that require grad accumulate gradients.")
+    if node.after is None:
+        node.after = {}
+    return HookHandle(node.after, hook)
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """A constant tensor on the same memory: changes of either are seen in the other, and counted for both."""
+    return alias(self)
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Forget the history, in place. Raises for views, whose history is their base's.
+
+    What was computed from the tensor before keeps its graph, and its gradient: PyTorch raises in
+    such a backward pass.
+    """
+    if self.window is not None:
+        raise InPlaceError("detach_: a view's history belongs to its base. Use .detach().")
+    self.node = self.tangents = None
+    return self
+
+
+def _unversioned(self: Tensor) -> Tensor:
+    memory_version(self)
+    return wrap(self.array)
+
+
+def _set_data(self: Tensor, value: Any) -> None:
+    if value is None:
+        raise TypeError(".data must be a Tensor, got None.")
+    value = as_tensor(value)
+    if backend.is_differentiable(self.dtype) != backend.is_differentiable(value.dtype):
+        raise DTypeError(f".data of a {self.dtype} tensor cannot become {value.dtype}.")
+    memory_version(value)  # a bare number gets memory, which the two then share
+    self.array = value.array
+    if self.version is not None:
+        self.version.count += 1
+    leaf = self.node
+    if isinstance(leaf, Leaf):  # gradients will have the new shape and dtype
+        leaf.array, leaf.shape, leaf.dtype = self.array, self.array.shape, self.array.dtype
+
+
+attach(
+    "data",
+    property(
+        lambda self: _unversioned(self),
+        _set_data,
+        doc="The values without history. Writing to them is not noticed by the engine (an escape hatch). "
+        "A new value counts as an in-place change: a graph that needs the old values raises InPlaceError, where PyTorch computes "
+        "a wrong gradient with the new ones.",
+    ),
+)
