@@ -29,7 +29,7 @@ class Executor:
 
     def __init__(self, eval_node_list: Sequence[Node]) -> None:
         if isinstance(eval_node_list, Tensor):
-            eval_node_list = [eval_node_list]  # type: ignore[list-item]
+            eval_node_list = [eval_node_list]
         self.eval_node_list = [check_node(n, f"Executor: entry {i} of the list") for i, n in enumerate(eval_node_list)]
         self._orders: dict[frozenset[Node], list[Node]] = {}
         self._programs: dict[Any, Any] = {}
