@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from ..data.loader import DataLoader
 from ..serialization import RUN, CheckpointError, read, write
 from . import parts
 from .progress import Bar, stream, watched
+
+at_end: list[Callable[[], None]] = []
+"""Called whenever a loop over epochs has ended, so that what shows a training shows its last state."""
 
 
 class epochs:
@@ -123,6 +127,8 @@ class epochs:
             loader.after_batch = None
         if self._bar is not None:
             self._bar.close()
+        for call in at_end:
+            call()
 
     def __len__(self) -> int:
         """How many epochs are still to do, the present one included."""

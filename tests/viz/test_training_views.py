@@ -1,12 +1,15 @@
 """The training's record and its pictures: what is kept is what happened, and watching costs next to nothing."""
 
 import base64
+import gc
 import gzip
 import json
 import math
 import re
 import sys
+import weakref
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -225,6 +228,123 @@ def test_where_no_widget_can_live_the_page_stands_there_at_the_end(where, monkey
     with viz.Live(), viz.Live(show=False) as hidden:
         hidden.log(loss=0.5)
     assert len(shown) == 1, "nothing was recorded, or nothing was to be shown"
+
+
+class Shell:
+    """IPython's shell as far as Live looks at it."""
+
+    def __init__(self):
+        self.execution_count, self.events, self.calls = 1, self, []
+
+    def register(self, event, function):
+        assert event == "post_run_cell"
+        self.calls.append(function)
+
+    def unregister(self, event, function):
+        if function not in self.calls:
+            raise ValueError(function)
+        self.calls.remove(function)
+
+    def end_cell(self):
+        self.execution_count += 1
+        for call in self.calls:
+            call(None)
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    shell = Shell()
+    monkeypatch.setattr("minigrad.viz.training.live._shell", lambda: shell)
+    return shell
+
+
+@pytest.fixture
+def widgets(monkeypatch):
+    """All widgets that were made, each with what it was sent, and what was displayed."""
+    made = []
+
+    class Widget:
+        running = False
+
+        def __init__(self, history, lang):
+            self.sent = []
+            made.append(self)
+
+        def send_history(self, document, running):
+            epochs = document["measures"]["loss"]["epochs"]
+            self.sent.append((epochs[-1], len(epochs), running))
+
+    shown = []
+    monkeypatch.setattr("minigrad.viz.training.live._display", shown.append)
+    monkeypatch.setitem(sys.modules, "minigrad.viz.training.widget", SimpleNamespace(TrainingView=Widget))
+    return made, shown
+
+
+def test_a_view_is_complete_at_the_end_of_each_cell(shell, widgets):
+    (made, _), live = widgets, viz.Live(show=True, interval=1e9)
+    other = viz.Live(show=True)
+    assert len(shell.calls) == 1, "registered once for all"
+    for epoch in range(200):
+        live.log(loss=epoch)
+    assert made[0].sent == [(1, 1, True)]
+    shell.end_cell()
+    assert made[0].sent[-1] == (200, 200, False) and len(made[0].sent) == 2
+    shell.end_cell()
+    assert len(made[0].sent) == 2 and made[1].sent == [], "nothing new, nothing sent"
+    live.log(loss=0.0)
+    shell.end_cell()
+    assert made[0].sent[-1] == (201, 201, False)
+    live.close()
+    live.log(loss=0.0)
+    count = len(made[0].sent)
+    shell.end_cell()
+    assert len(made[0].sent) == count and other.widget is made[1]
+
+
+def test_a_view_is_complete_when_a_loop_of_epochs_ends(shell, widgets):
+    (made, _), live = widgets, viz.Live(show=True, interval=1e9)
+    for _ in mg.training.epochs(5, show=False):
+        live.log(loss=1.0)
+    assert made[0].sent[-1] == (5, 5, False)
+
+
+def test_as_the_last_expression_of_a_cell_a_view_stands_there_once(shell, widgets):
+    (made, shown), live = widgets, viz.Live(title="disc", show=True)
+    live._ipython_display_()
+    assert shown == [made[0]], "the cell that made it shows it already"
+    shell.end_cell()
+    live._ipython_display_()
+    assert shown == [made[0], made[0]] and repr(live) == repr(live.history)
+
+
+def test_a_view_is_freed_with_its_last_reference(shell, widgets):
+    live = viz.Live(show=True)
+    live.log(loss=1.0)
+    gone = weakref.ref(live)
+    del live
+    gc.collect()
+    assert gone() is None
+    shell.end_cell()
+
+
+def test_on_a_page_without_a_kernel_later_cells_renew_what_stands_there(shell, monkeypatch):
+    shown, renewed = [], []
+
+    def display(frame):
+        shown.append(frame)
+        return SimpleNamespace(update=renewed.append)
+
+    monkeypatch.setattr("minigrad.viz.training.live._display", display)
+    monkeypatch.setattr("minigrad.viz.training.live.runs_for_a_page", lambda: True)
+    live = viz.Live(title="disc")
+    shell.end_cell()
+    assert shown == [], "nothing is recorded yet"
+    live.log(loss=0.5)
+    shell.end_cell()
+    live.log(loss=0.25)
+    shell.end_cell()
+    live.close()
+    assert len(shown) == len(renewed) == 1 and "0.25" in renewed[0]._repr_html_()
 
 
 def test_an_interrupted_training_keeps_what_was_recorded():

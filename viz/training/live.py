@@ -13,9 +13,12 @@ epochs are. So each takes 3 % of the time at most, and what it leaves out lies e
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from time import perf_counter
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 from minigrad.viz.hosts import kernel_runs, runs_for_a_page
 from minigrad.viz.page import options_of
@@ -23,6 +26,7 @@ from minigrad.viz.training.history import History
 from minigrad.viz.training.page import iframe
 
 from minigrad.nn import Module
+from minigrad.training import loop
 
 INTERVAL = 0.25
 """Seconds between two updates of the page."""
@@ -78,14 +82,21 @@ class Live:
         self.widget: Any = None
         self._sent, self._sending = float("-inf"), 0.0  # when the page was last told, and how long that took
         self._again = float("-inf")  # when a snapshot may be taken again
+        self._unfinished = False  # whether the page lacks what was recorded since it was last complete
+        self._frame: Any = None  # the display of the page, where no widget can be
+        self._cell = _cell()
         self._at_the_end = runs_for_a_page() and show is not False
         if not self._at_the_end and (kernel_runs() if show is None else show):
             self._show()
+        if self.widget is not None or self._at_the_end:
+            _follow_cells()
+            _open.add(self)
 
     def log(self, epoch: float | None = None, **measures: Any) -> None:
         """Record the measures of an epoch; without ``epoch`` they count 1, 2, 3 … Raises ValueError for what is no single number."""
         self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]
         self.history.log(self.epoch, **measures)
+        self._unfinished = True
         due = self.model is not None and (self.epoch % self.every == 0 or not self.history.snapshots)
         if due and (self.share is None or perf_counter() >= self._again):
             self.snapshot()
@@ -102,16 +113,30 @@ class Live:
         self.history.snapshot(self.epoch, self.model, points=self.points, labels=self.labels, example=self.example)
         now = perf_counter()
         self._again = now + (now - start) / (self.share or 1)
+        self._unfinished = True
 
-    def close(self) -> None:
-        """Show the complete history; the page's scrubber then reaches every snapshot."""
-        if self.model is not None and self.history.snapshots and self.history.snapshots[-1]["epoch"] < self.epoch:
+    def show_all(self) -> None:
+        """Show the complete history, as at the end of each cell and of each loop of `training.epochs`.
+
+        The page's scrubber then reaches every snapshot. Recording can go on afterwards.
+        """
+        snapshots = self.history.snapshots
+        if self.model is not None and snapshots and snapshots[-1]["epoch"] < self.epoch:
             self.snapshot()
         if self.widget is not None:
             self._send(self.history.to_dict(), running=False)
-        if self._at_the_end and self.history.measures:
-            self._at_the_end = False
-            _display(iframe(self.history, self.lang))
+        if self._at_the_end and self._unfinished and self.history.measures:
+            frame = iframe(self.history, self.lang)
+            if self._frame is None:
+                self._frame = _display(frame)
+            else:
+                self._frame.update(frame)
+        self._unfinished = False
+
+    def close(self) -> None:
+        """Show the complete history for the last time."""
+        self.show_all()
+        _open.discard(self)
 
     def _send(self, document: dict[str, Any], running: bool = True) -> None:
         self.widget.send_history(document, running)
@@ -127,6 +152,16 @@ class Live:
         self.widget.running = True
         _display(self.widget)
 
+    def __repr__(self) -> str:
+        return repr(self.history)
+
+    def _ipython_display_(self) -> None:
+        """As a cell's last expression: the view, which the cell that made it shows already."""
+        if self.widget is None:
+            print(self)
+        elif self._cell != _cell():
+            _display(self.widget)
+
     def __enter__(self) -> Live:
         return self
 
@@ -138,7 +173,41 @@ class Live:
         self.log(epoch, **measures)
 
 
-def _display(shown: Any) -> None:
+_open: WeakSet[Live] = WeakSet()
+"""Those that show something and are not closed."""
+
+
+def _show_open(_result: Any = None) -> None:
+    """A cell or a loop has ended, perhaps by an error: what is shown is brought to the truth."""
+    for live in list(_open):
+        if live._unfinished:
+            live.show_all()
+
+
+loop.at_end.append(_show_open)
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def _cell() -> int | None:
+    """The number of the cell that runs; None outside of IPython."""
+    return getattr(_shell(), "execution_count", None)
+
+
+def _follow_cells() -> None:
+    """From now on IPython tells the end of each cell."""
+    shell = _shell()
+    if shell is not None:
+        with suppress(ValueError):  # it is registered once
+            shell.events.unregister("post_run_cell", _show_open)
+        shell.events.register("post_run_cell", _show_open)
+
+
+def _display(shown: Any) -> Any:
+    """Show something, and return what can show something else in its place."""
     from IPython.display import display
 
-    display(shown)
+    return display(shown, display_id=True)

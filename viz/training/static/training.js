@@ -29,6 +29,8 @@ const text = (v) => {
   const x = num(v);
   if (x === undefined || x === null) return "";
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
+  // a count, such as the number of an epoch, is never rounded
+  if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
   const shown =
     x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5)
       ? x.toExponential(2)
