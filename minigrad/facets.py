@@ -57,9 +57,6 @@ class Facets:
     pointwise operation what its scalar expression counts, or else one other operation for each
     element. None: unknown, taken for one operation an element."""
 
-    estimated: bool = False
-    """The cost is an estimate by the leading term: of factorisations and other iterations."""
-
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 

@@ -18,8 +18,7 @@ import math
 from typing import Any
 
 from ..backend import ignore_float_errors
-from ..primitive import elementwise
-from .elementwise import sign
+from .elementwise import real_function, sign
 
 FAR = 25.0
 """From here on Hankel's series: its smallest term there is e^-50."""
@@ -164,20 +163,16 @@ def _before(n: int) -> int:
     return 1 if n == 0 else n - 1
 
 
-bessel_j = elementwise(
+bessel_j = real_function(
     "bessel_j",
     lambda xp, x, *, n: ignore_float_errors.run(_j, xp, x, n=n),
     lambda g, x, *, n: g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) * 0.5),
-    promote="float",
-    real_only=True,
 )
 """Jₙ, the Bessel function of the first kind."""
-bessel_y = elementwise(
+bessel_y = real_function(
     "bessel_y",
     lambda xp, x, *, n: ignore_float_errors.run(_y, xp, x, n=n),
     lambda g, x, *, n: g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) * 0.5),
-    promote="float",
-    real_only=True,
 )
 """Yₙ, the Bessel function of the second kind: -∞ at 0, NaN for negative numbers."""
 
@@ -187,13 +182,7 @@ def _i_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
     return g * (slope - sign(x) * y) if scaled else g * slope
 
 
-bessel_i = elementwise(
-    "bessel_i",
-    lambda xp, x, *, n, scaled: ignore_float_errors.run(_i, xp, x, n=n, scaled=scaled),
-    _i_slope,
-    promote="float",
-    real_only=True,
-)
+bessel_i = real_function("bessel_i", lambda xp, x, *, n, scaled: ignore_float_errors.run(_i, xp, x, n=n, scaled=scaled), _i_slope)
 """Iₙ, the modified Bessel function of the first kind; scaled: times e^-|x|."""
 
 
@@ -202,13 +191,7 @@ def _k_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
     return g * (slope + y) if scaled else g * slope
 
 
-bessel_k = elementwise(
-    "bessel_k",
-    lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled),
-    _k_slope,
-    promote="float",
-    real_only=True,
-)
+bessel_k = real_function("bessel_k", lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled), _k_slope)
 """Kₙ, the modified Bessel function of the second kind, infinite at 0, NaN for negative numbers; scaled: times eˣ."""
 
 # ------------------------------------------------------------------------------------------------------------------ Airy's function
@@ -282,11 +265,9 @@ def _airy(xp: Any, x: Any, *, slope: bool) -> Any:
     return xp.where(wide == wide, y, math.nan).astype(x.dtype)
 
 
-airy_ai = elementwise(
+airy_ai = real_function(
     "airy_ai",
     lambda xp, x, *, slope: ignore_float_errors.run(_airy, xp, x, slope=slope),
     lambda g, x, *, slope: g * (x * airy_ai(x, slope=False) if slope else airy_ai(x, slope=True)),
-    promote="float",
-    real_only=True,
 )
 """Airy's function Ai, or its derivative (`slope`)."""

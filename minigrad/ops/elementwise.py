@@ -22,12 +22,28 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, copy_with_strides_of, divide_integers, float32, ignore_float_errors, numpy
 from ..errors import DTypeError
-from ..primitive import constant, elementwise, linear, predicate, primitive
+from ..primitive import Primitive, constant, elementwise, linear, predicate, primitive
 from .batch import axes_from_the_right, overwrite_all
 from .costs import EACH, MOVES
 from .error_function import error_function
 from .kernels import Line, row_major
 from .shape import sum_to
+
+
+def real_function(name: str, forward: Callable[..., Any], *rules: Any, **options: Any) -> Primitive:
+    """Declare an element-wise function of real numbers whose results are floating."""
+    return elementwise(name, forward, *rules, promote="float", real_only=True, **options)
+
+
+def function(name: str, *rules: Any, called: str = "", **options: Any) -> Primitive:
+    """Declare an element-wise function that array libraries have (as `called`, if that is another
+    name), without their warnings."""
+    called, run = called or name, ignore_float_errors.run
+    on_host = getattr(numpy, called)
+    of_one = lambda xp, x: run(on_host if xp is numpy else getattr(xp, called), x)
+    of_two = lambda xp, a, b: run(on_host if xp is numpy else getattr(xp, called), a, b)
+    return elementwise(name, of_one if len(rules) == 1 else of_two, *rules, promote="float", **options)
+
 
 # ------------------------------------------------------------------------------------------------- the four operations of arithmetic
 
@@ -50,14 +66,7 @@ def _opposite(xp: Any, x: Any) -> Any:
 
 sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b")
 mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b")
-div = elementwise(
-    "div",
-    lambda xp, a, b: ignore_float_errors.run(xp.true_divide, a, b),
-    lambda g, b: g / b,
-    lambda g, b, y: -g * y / b,
-    promote="float",
-    scalar="a / b",
-)
+div = function("div", lambda g, b: g / b, lambda g, b, y: -g * y / b, called="true_divide", scalar="a / b")
 neg = elementwise("neg", _opposite, lambda g: -g, scalar="-x")
 reciprocal = elementwise(
     "reciprocal",
@@ -193,7 +202,7 @@ def _tames_logarithm(b: Any) -> Any:
     return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
 
 
-sqrt = elementwise("sqrt", lambda xp, x: ignore_float_errors.run(xp.sqrt, x), lambda g, y: g / (2 * y), promote="float", notation="sqrt(x)")
+sqrt = function("sqrt", lambda g, y: g / (2 * y), notation="sqrt(x)")
 rsqrt = elementwise(
     "rsqrt",
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, ignore_float_errors.run(xp.sqrt, x)),
@@ -208,60 +217,36 @@ square = elementwise(
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
 
-exp = elementwise("exp", lambda xp, x: ignore_float_errors.run(xp.exp, x), lambda g, y: g * y, promote="float", notation="e ** x")
-exp2 = elementwise("exp2", lambda xp, x: ignore_float_errors.run(xp.exp2, x), lambda g, y: g * (math.log(2) * y), promote="float")
-expm1 = elementwise("expm1", lambda xp, x: ignore_float_errors.run(xp.expm1, x), lambda g, x: g * exp(x), promote="float")
-log = elementwise("log", lambda xp, x: ignore_float_errors.run(xp.log, x), lambda g, x: g / x, promote="float", symbol="ln")
-log2 = elementwise("log2", lambda xp, x: ignore_float_errors.run(xp.log2, x), lambda g, x: g / (math.log(2) * x), promote="float")
-log10 = elementwise("log10", lambda xp, x: ignore_float_errors.run(xp.log10, x), lambda g, x: g / (math.log(10) * x), promote="float")
-log1p = elementwise("log1p", lambda xp, x: ignore_float_errors.run(xp.log1p, x), lambda g, x: g / (x + 1), promote="float")
-logaddexp = elementwise(
-    "logaddexp",
-    lambda xp, a, b: ignore_float_errors.run(xp.logaddexp, a, b),
-    lambda g, a, b: g * sigmoid(a - b),
-    lambda g, a, b: g * sigmoid(b - a),
-    promote="float",
-    real_only=True,
-    cost=(0, 2, 3),
-)
+exp = function("exp", lambda g, y: g * y, notation="e ** x")
+exp2 = function("exp2", lambda g, y: g * (math.log(2) * y))
+expm1 = function("expm1", lambda g, x: g * exp(x))
+log = function("log", lambda g, x: g / x, symbol="ln")
+log2 = function("log2", lambda g, x: g / (math.log(2) * x))
+log10 = function("log10", lambda g, x: g / (math.log(10) * x))
+log1p = function("log1p", lambda g, x: g / (x + 1))
+logaddexp = function("logaddexp", lambda g, a, b: g * sigmoid(a - b), lambda g, a, b: g * sigmoid(b - a), real_only=True, cost=(0, 2, 3))
 
 # ------------------------------------------------------------------------------------------- circular and hyperbolic functions
 
-sin = elementwise("sin", lambda xp, x: ignore_float_errors.run(xp.sin, x), lambda g, x: g * cos(x), promote="float")
-cos = elementwise("cos", lambda xp, x: ignore_float_errors.run(xp.cos, x), lambda g, x: g * -sin(x), promote="float")
-tan = elementwise("tan", lambda xp, x: ignore_float_errors.run(xp.tan, x), lambda g, y: g * (1 + y * y), promote="float")
-asin = elementwise(
-    "asin", lambda xp, x: ignore_float_errors.run(xp.arcsin, x), lambda g, x: g * rsqrt(1 - x * x), promote="float", symbol="arcsin"
-)
-acos = elementwise(
-    "acos", lambda xp, x: ignore_float_errors.run(xp.arccos, x), lambda g, x: -g * rsqrt(1 - x * x), promote="float", symbol="arccos"
-)
-atan = elementwise(
-    "atan", lambda xp, x: ignore_float_errors.run(xp.arctan, x), lambda g, x: g / (1 + x * x), promote="float", symbol="arctan"
-)
-atan2 = elementwise(
+sin = function("sin", lambda g, x: g * cos(x))
+cos = function("cos", lambda g, x: g * -sin(x))
+tan = function("tan", lambda g, y: g * (1 + y * y))
+asin = function("asin", lambda g, x: g * rsqrt(1 - x * x), called="arcsin", symbol="arcsin")
+acos = function("acos", lambda g, x: -g * rsqrt(1 - x * x), called="arccos", symbol="arccos")
+atan = function("atan", lambda g, x: g / (1 + x * x), called="arctan", symbol="arctan")
+atan2 = real_function(
     "atan2",
     lambda xp, a, b: xp.arctan2(a, b),
     lambda g, a, b: g * _over_square_sum(b, a, b),
     lambda g, a, b: -g * _over_square_sum(a, a, b),
-    promote="float",
-    real_only=True,
 )
-sinh = elementwise("sinh", lambda xp, x: ignore_float_errors.run(xp.sinh, x), lambda g, x: g * cosh(x), promote="float")
-cosh = elementwise("cosh", lambda xp, x: ignore_float_errors.run(xp.cosh, x), lambda g, x: g * sinh(x), promote="float")
+sinh = function("sinh", lambda g, x: g * cosh(x))
+cosh = function("cosh", lambda g, x: g * sinh(x))
 tanh = elementwise("tanh", lambda xp, x: xp.tanh(x), lambda g, y: g * (1 - y * y), promote="float")
 asinh = elementwise("asinh", lambda xp, x: xp.arcsinh(x), lambda g, x: g * rsqrt(x * x + 1), promote="float", symbol="arsinh")
-acosh = elementwise(
-    "acosh",
-    lambda xp, x: ignore_float_errors.run(xp.arccosh, x),
-    lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1),
-    promote="float",
-    symbol="arcosh",
-)
-atanh = elementwise(
-    "atanh", lambda xp, x: ignore_float_errors.run(xp.arctanh, x), lambda g, x: g / (1 - x * x), promote="float", symbol="artanh"
-)
-erf = elementwise("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)), promote="float", real_only=True)
+acosh = function("acosh", lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), called="arccosh", symbol="arcosh")
+atanh = function("atanh", lambda g, x: g / (1 - x * x), called="arctanh", symbol="artanh")
+erf = real_function("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)))
 
 
 def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
@@ -286,9 +271,7 @@ def _softplus(xp: Any, x: Any) -> Any:
 
 
 sigmoid = elementwise("sigmoid", _sigmoid, lambda g, y: g * (y * (1 - y)), promote="float", symbol="σ", scalar="1 / (exp(-x) + 1)")
-softplus = elementwise(
-    "softplus", _softplus, lambda g, x: g * sigmoid(x), promote="float", real_only=True, scalar="maximum(x, 0) + log1p(exp(-abs(x)))"
-)
+softplus = real_function("softplus", _softplus, lambda g, x: g * sigmoid(x), scalar="maximum(x, 0) + log1p(exp(-abs(x)))")
 
 
 def long_rows(size: int) -> tuple[int, int] | None:

@@ -63,7 +63,6 @@ inv = primitive(
     shape="valid first",
     batch=axes_from_the_right,
     cost=cubic(1),
-    estimated=True,
 )
 """The inverse of square matrices."""
 solve = primitive(
@@ -74,7 +73,6 @@ solve = primitive(
     promote="same",
     batch=axes_from_the_right,
     cost=solve_cost,
-    estimated=True,
 )
 """The Y with A Y = B; both are matrices with the same batch axes."""
 
@@ -106,7 +104,6 @@ pinv = primitive(
     conjugates=True,
     batch=axes_from_the_right,
     cost=cubic(8),
-    estimated=True,
 )
 """The Moore-Penrose inverse; singular values up to `rtol` times the largest, or up to `atol`, count as 0. Differentiable where the rank
 does not change."""
@@ -120,7 +117,6 @@ det = primitive(
     [lambda t, x: _total(t * cofactors(x))],
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
-    estimated=True,
 )
 """The determinant. Its derivative is the matrix of cofactors, which singular matrices have too."""
 
@@ -143,7 +139,6 @@ cofactors = primitive(
     [lambda t, x, y: _number(_total(t * swapped(inv(x)))) * y - swapped(inv(x)) @ swapped(t) @ y],
     batch=axes_from_the_right,
     cost=cubic(1),
-    estimated=True,
 )
 """The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is
 an error.
@@ -157,7 +152,6 @@ logabsdet = primitive(
     dtype="real",
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
-    estimated=True,
 )
 """ln |det A|, without overflow; -∞ for singular matrices."""
 
@@ -175,7 +169,6 @@ detsign = primitive(
     conjugates=True,
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
-    estimated=True,
 )
 """det A / |det A|: a sign, constant but for jumps, or for complex matrices a phase."""
 
@@ -200,7 +193,6 @@ cholesky = primitive(
     shape="valid first",
     batch=axes_from_the_right,
     cost=cubic(1 / 6),
-    estimated=True,
 )
 """The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian,
 as A must be.
@@ -242,7 +234,6 @@ qr = primitive(
     outputs=2,
     batch=axes_from_the_right,
     cost=cubic(1),
-    estimated=True,
 )
 """Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
 
@@ -282,7 +273,6 @@ eigh = primitive(
     outputs=2,
     batch=axes_from_the_right,
     cost=cubic(4),
-    estimated=True,
 )
 """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is
 read.
@@ -333,7 +323,6 @@ svd = primitive(
     outputs=3,
     batch=axes_from_the_right,
     cost=cubic(8),
-    estimated=True,
 )
 """U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A; singular values real and descending."""
 
@@ -364,9 +353,7 @@ def _real_part(x: Any) -> Any:
     return (x + conj(x)) * 0.5
 
 
-eig = primitive(
-    "eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2, batch=axes_from_the_right, cost=cubic(10), estimated=True
-)
+eig = primitive("eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2, batch=axes_from_the_right, cost=cubic(10))
 """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real. The largest element of each vector
 is real in LAPACK's choice of its phase, which the derivative leaves alone.
 """
@@ -403,7 +390,7 @@ def _pivots(xp: Any, x: Any) -> Any:
     return pivots
 
 
-lu_pivots = constant("lu_pivots", _pivots, batch=axes_from_the_right, cost=cubic(1 / 3), estimated=True)
+lu_pivots = constant("lu_pivots", _pivots, batch=axes_from_the_right, cost=cubic(1 / 3))
 """Which row (counted from 1) Gaussian elimination with partial pivoting exchanges with each row in turn: that of the largest element."""
 
 
@@ -458,12 +445,11 @@ lu = primitive(
     [_lu_push],
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
-    estimated=True,
 )
 """Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it, where its ones are not kept. For A with
 at least as many rows as columns; differentiable where U is invertible.
 """
 
 
-reflections = constant("reflections", lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part], cost=cubic(1), estimated=True)
+reflections = constant("reflections", lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part], cost=cubic(1))
 """LAPACK's form of Q R. Part 0, transposed: R, and beside it the vectors of the reflections; part 1: their factors τ."""

@@ -25,6 +25,5 @@ fft = linear(
     lambda g, *, axes, inverse, scale: fft(g, axes=axes, inverse=inverse, scale=scale),
     batch=shift_axes,
     cost=fourier_cost,
-    estimated=True,
 )
 """scale · Σ x[j] exp(∓2πi jk / n) along each of the axes, for complex x; the sign is + for the inverse."""

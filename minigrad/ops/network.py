@@ -11,10 +11,10 @@ import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
-from ..primitive import elementwise, in_float32, primitive
+from ..primitive import in_float32, primitive
 from .batch import join_layer, shift_axes
 from .costs import EACH, each_input, layer_cost, log_softmax_cost, softmax_cost, standardize_cost, standardize_push_cost
-from .elementwise import exp, log, log1p, maximum, rsqrt
+from .elementwise import exp, log, log1p, maximum, real_function, rsqrt
 from .linalg import affine_kernel, matmul, swapped
 from .reduce import kept_shape, mean, sum_, sum_forward
 from .shape import broadcast_to, inverse_of, reshape, sum_to
@@ -370,13 +370,11 @@ nll_place = primitive(
 )
 """−g at each target's class, 0 at the other ones and where t is `ignored`. The transpose of `nll` in x."""
 
-binary_cross_entropy = elementwise(
+binary_cross_entropy = real_function(
     "binary_cross_entropy",
     lambda xp, p, t: (t - 1) * _bounded_log(xp, xp.log1p, -p) - t * _bounded_log(xp, xp.log, p),
     lambda g, p, t: g * (p - t) / maximum(p * (1 - p), 1e-12),
     lambda g, p: g * (log1p(-p) - log(p)),
-    promote="float",
-    real_only=True,
     scalar="(t - 1) * maximum(log1p(-p), -100) - t * maximum(log(p), -100)",
 )
 """−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs 100, not infinity (PyTorch's

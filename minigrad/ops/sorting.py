@@ -26,7 +26,7 @@ def _argsort(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(turned, axis)
 
 
-argsort = constant("argsort", _argsort, real_only=True, batch=shift_axes, shape="first", dtype="int64", cost=sorting, estimated=True)
+argsort = constant("argsort", _argsort, real_only=True, batch=shift_axes, shape="first", dtype="int64", cost=sorting)
 """The indices (int64) that sort x along an axis; equals keep their order; NaN counts as larger than all numbers."""
 
 
@@ -58,7 +58,7 @@ def _searchsorted(xp: Any, sorted_sequence: Any, values: Any, *, side: str) -> A
     return xp.stack(found).reshape(values.shape) if found else xp.zeros(values.shape, "int64")
 
 
-searchsorted = constant("searchsorted", _searchsorted, real_only=True, dtype="int64", cost=sorting, estimated=True)
+searchsorted = constant("searchsorted", _searchsorted, real_only=True, dtype="int64", cost=sorting)
 """Where each value would have to be inserted to keep the order: how many elements are smaller ("left"), or not larger ("right")."""
 argwhere = constant("argwhere", lambda xp, x: xp.argwhere(x), shape="data", dtype="int64", cost=MOVES)
 """The indices of all elements that are not zero, one row each."""

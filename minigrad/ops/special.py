@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from ..backend import erfc_function, ignore_float_errors, lgamma_function
-from ..primitive import constant, elementwise, predicate
-from .elementwise import exp, log, where, zeros_like
+from ..primitive import constant, predicate
+from .elementwise import exp, function, log, real_function, where, zeros_like
 from .error_function import error_function
 
 
@@ -24,33 +24,17 @@ def _xlogy(xp: Any, a: Any, b: Any) -> Any:
     return xp.where((a == 0) & (b == b), xp.zeros((), y.dtype), y)
 
 
-xlogy = elementwise(
+xlogy = real_function(
     "xlogy",
     _xlogy,
     lambda g, a, b: where((a == 0) & (b <= 0), 0.0, g * log(b)),
     lambda g, a, b: g * a / b,
-    promote="float",
-    real_only=True,
     scalar="where(a == 0 and b == b, 0, a * log(b))",
 )
 """a ln b, and 0 where a is 0 (unless b is NaN)."""
-hypot = elementwise(
-    "hypot",
-    lambda xp, a, b: ignore_float_errors.run(xp.hypot, a, b),
-    lambda g, a, y: g * (a / y),
-    lambda g, b, y: g * (b / y),
-    promote="float",
-    real_only=True,
-    cost=(2, 1, 1),
-)
+hypot = function("hypot", lambda g, a, y: g * (a / y), lambda g, b, y: g * (b / y), real_only=True, cost=(2, 1, 1))
 """The square root of a² + b² without overflow; no derivative (NaN) at the origin, where it has a tip."""
-erfc = elementwise(
-    "erfc",
-    lambda xp, x: erfc_function(xp)(x),
-    lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-x * x)),
-    promote="float",
-    real_only=True,
-)
+erfc = real_function("erfc", lambda xp, x: erfc_function(xp)(x), lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-x * x)))
 """1 - erf(x), accurate where that is tiny."""
 
 
@@ -75,12 +59,8 @@ def _erfcx(xp: Any, x: Any) -> Any:
     return xp.where(wide < 0, 2 * xp.exp(wide * wide) - y, y).astype(x.dtype)
 
 
-erfcx = elementwise(
-    "erfcx",
-    lambda xp, x: ignore_float_errors.run(_erfcx, xp, x),
-    lambda g, x, y: g * (2 * x * y - 2 / math.sqrt(math.pi)),
-    promote="float",
-    real_only=True,
+erfcx = real_function(
+    "erfcx", lambda xp, x: ignore_float_errors.run(_erfcx, xp, x), lambda g, x, y: g * (2 * x * y - 2 / math.sqrt(math.pi))
 )
 """exp(x²) erfc(x), which neither overflows nor vanishes for large x."""
 
@@ -137,22 +117,12 @@ def _cotangent(xp: Any, x: Any, n: int) -> Any:
     return math.pi**n * y
 
 
-lgamma = elementwise("lgamma", lambda xp, x: lgamma_function(xp)(x), lambda g, x: g * digamma(x), promote="float", real_only=True)
+lgamma = real_function("lgamma", lambda xp, x: lgamma_function(xp)(x), lambda g, x: g * digamma(x))
 """ln |Γ(x)|, infinite at 0, -1, -2, …"""
-digamma = elementwise(
-    "digamma",
-    lambda xp, x: ignore_float_errors.run(_polygamma, xp, x, n=0),
-    lambda g, x: g * polygamma(x, n=1),
-    promote="float",
-    real_only=True,
-)
+digamma = real_function("digamma", lambda xp, x: ignore_float_errors.run(_polygamma, xp, x, n=0), lambda g, x: g * polygamma(x, n=1))
 """The derivative of ln Γ."""
-polygamma = elementwise(
-    "polygamma",
-    lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n),
-    lambda g, x, *, n: g * polygamma(x, n=n + 1),
-    promote="float",
-    real_only=True,
+polygamma = real_function(
+    "polygamma", lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n), lambda g, x, *, n: g * polygamma(x, n=n + 1)
 )
 """The n-th derivative of digamma, for n ≥ 1."""
 
@@ -187,14 +157,7 @@ def _zeta(xp: Any, x: Any, q: Any) -> Any:
     return xp.where(x == 1, math.inf, y).astype(dtype)
 
 
-zeta = elementwise(
-    "zeta",
-    lambda xp, x, q: ignore_float_errors.run(_zeta, xp, x, q),
-    None,
-    lambda g, x, q: g * (-x * zeta(x + 1, q)),
-    promote="float",
-    real_only=True,
-)
+zeta = real_function("zeta", lambda xp, x, q: ignore_float_errors.run(_zeta, xp, x, q), None, lambda g, x, q: g * (-x * zeta(x + 1, q)))
 """Hurwitz's zeta function Σ 1 / (q + k)ˣ. Its derivative by x is not known here (`special.zeta` refuses it)."""
 
 
@@ -286,22 +249,10 @@ def _gamma_density(g: Any, a: Any, x: Any) -> Any:
     return g * exp(xlogy(a - 1, x) - x - lgamma(a))
 
 
-igamma = elementwise(
-    "igamma",
-    lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, False),
-    None,
-    _gamma_density,
-    promote="float",
-    real_only=True,
-)
+igamma = real_function("igamma", lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, False), None, _gamma_density)
 """The share of Γ(a) below x. Its derivative by a is not known here (`special.gammainc` refuses it)."""
-igammac = elementwise(
-    "igammac",
-    lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, True),
-    None,
-    lambda g, a, x: -_gamma_density(g, a, x),
-    promote="float",
-    real_only=True,
+igammac = real_function(
+    "igammac", lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, True), None, lambda g, a, x: -_gamma_density(g, a, x)
 )
 """The share of Γ(a) above x, likewise."""
 
@@ -344,32 +295,21 @@ def _erfinv(xp: Any, x: Any) -> Any:
     return xp.copysign(y, wide).astype(x.dtype)
 
 
-erfinv = elementwise(
-    "erfinv",
-    lambda xp, x: ignore_float_errors.run(_erfinv, xp, x),
-    lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y)),
-    promote="float",
-    real_only=True,
+erfinv = real_function(
+    "erfinv", lambda xp, x: ignore_float_errors.run(_erfinv, xp, x), lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y))
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""
 
-nextafter = elementwise(
-    "nextafter",
-    lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)),
-    lambda g, a, b: where(a != b, g, 0.0),
-    lambda g: zeros_like(g),
-    promote="float",
-    real_only=True,
+nextafter = real_function(
+    "nextafter", lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)), lambda g, a, b: where(a != b, g, 0.0), lambda g: zeros_like(g)
 )
 """The next number after a towards b, which moves as a does, and stands still where it has arrived."""
 
-copysign = elementwise(
+copysign = real_function(
     "copysign",
     lambda xp, a, b: xp.copysign(*_arrays(xp, a, b)),
     lambda g, a, y: where(a == 0, 0.0, where(signbit(a) == signbit(y), g, -g)),
     lambda g: zeros_like(g),
-    promote="float",
-    real_only=True,
 )
 """|a| with the sign of b, that of -0.0 too: it moves as a does, or against it, and not with b."""
 

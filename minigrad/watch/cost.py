@@ -228,7 +228,7 @@ def cost_of(prim: Any, operands: Sequence[Any], results: Sequence[Any], params: 
         return Cost(other=sum(map(math.prod, outs)), bytes=moved, estimated=True)
     each = math.prod(outs[0])
     mul, add, other = counts(ins, outs, params) if callable(counts) else (each * n for n in counts)
-    return Cost(mul, add, other, bytes=moved, estimated=prim.estimated)
+    return Cost(mul, add, other, bytes=moved, estimated=hasattr(counts, "estimated"))
 
 
 def _counts(prim: Primitive, params: dict[str, Any]) -> Any:

@@ -43,7 +43,7 @@ def test_every_formula_works_on_the_operations_own_sample(case):
     assert seen
     for cost in seen:
         assert all(isinstance(n, int) and n >= 0 for n in (cost.mul, cost.add, cost.other, cost.bytes))
-        assert cost.estimated == registry[case.primitive].estimated
+        assert cost.estimated == hasattr(registry[case.primitive].cost, "estimated")
 
 
 class Counted(float):
