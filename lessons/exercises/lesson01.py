@@ -255,9 +255,8 @@ def _times(factor: float) -> Callable[[Pairs], bool]:
 def _seen(name: str, say: str, is_so: Callable[[Pairs], bool], wrong: Callable[..., float]) -> Misconception:
     """A mistake that shows in the points at which f was asked for; wrong(f, x): one that makes it."""
 
-    def found(pairs: Pairs) -> tuple[str, Callable[[Case], Any]] | None:
-        known = {id(case): got for case, got in pairs}
-        return ("", lambda case: known[id(case)]) if is_so(pairs) else None
+    def found(pairs: Pairs) -> tuple[str, None] | None:
+        return ("", None) if is_so(pairs) else None
 
     def run(case: Case) -> Any:
         return watched_difference({"wrong": wrong}, "wrong", case.args["f"], case.args["x"])

@@ -156,7 +156,7 @@ class Misconception:
     say: the end of a sentence that begins with "It looks as if"; or, where it begins with a capital letter or `alone` is true, a sentence
     of its own. variants: other forms of it, each with a sentence of its own; explains(case, got): whether values could come from it,
     where that depends on an order that the student chose; fitted(pairs of case and value): a variant made to measure, to be tried on all
-    of them.
+    of them, or None in its place where the pairs have told already.
     """
 
     name: str
@@ -164,7 +164,7 @@ class Misconception:
     wrong: Callable[[Case], Any]
     variants: tuple[tuple[str, Callable[[Case], Any]], ...] = ()
     explains: Callable[[Case, Any], bool] | None = None
-    fitted: Callable[[list[tuple[Case, Any]]], tuple[str, Callable[[Case], Any]] | None] | None = None
+    fitted: Callable[[list[tuple[Case, Any]]], tuple[str, Callable[[Case], Any] | None] | None] | None = None
     alone: bool = False
 
     @property

@@ -45,9 +45,18 @@ OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "matmul": (2, lambda m, a, b: a @ b),
     "sum": (1, lambda m, a: a.sum()),
     "mean": (1, lambda m, a: a.mean()),
+    "t": (1, lambda m, a: a.T),
+    "relu": (1, lambda m, a: m.relu(a) if hasattr(m, "relu") else m.maximum(a, 0.0)),
+    "sum over rows": (1, lambda m, a: a.sum(0)),
+    "sum over columns": (1, lambda m, a: a.sum(1)),
 }
-ARRAY_ONLY = ("matmul", "sum", "mean")
-TAME = {"log": lambda a: (a > 0.2) & (abs(a - 1) > 0.15), "div": lambda a, b: abs(b) > 0.3, "exp": lambda a: abs(a) < 3}
+ARRAY_ONLY = ("matmul", "sum", "mean", "t", "relu", "sum over rows", "sum over columns")
+TAME = {
+    "relu": lambda a: abs(a) > 0.02,
+    "log": lambda a: (a > 0.2) & (abs(a - 1) > 0.15),
+    "div": lambda a, b: abs(b) > 0.3,
+    "exp": lambda a: abs(a) < 3,
+}
 
 
 def names(graph: Graph) -> list[str]:

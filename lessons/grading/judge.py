@@ -437,7 +437,7 @@ def likely_misconception(
         for mistake in exercise.misconceptions:
             fitted = _fitted(mistake, [(case, got) for case, got, _ in pairs])
             for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
-                if made(wrong):
+                if wrong is None or made(wrong):
                     return mistake, say
     return None
 
@@ -446,7 +446,7 @@ ODD_VALUES = (SheetError, ArithmeticError, ValueError, KeyError, TypeError, Inde
 """What comes of a value of another type and shape than a mistake was written for."""
 
 
-def _fitted(mistake: Misconception, pairs: list[tuple[Case, Any]]) -> tuple[str, Callable[[Case], Any]] | None:
+def _fitted(mistake: Misconception, pairs: list[tuple[Case, Any]]) -> tuple[str, Callable[[Case], Any] | None] | None:
     try:
         return None if mistake.fitted is None else mistake.fitted(pairs)
     except ODD_VALUES:

@@ -66,10 +66,19 @@ def contributions(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
             return [g * np.ones_like(a)]
         case "mean":
             return [g * np.ones_like(a) / a.size]
+        case "t":
+            return [_last(g)]
+        case "relu":
+            return [g * (a > 0)]
+        case "sum over rows":
+            return [g * np.ones_like(a)]
+        case "sum over columns":
+            return [np.asarray(g)[..., None] * np.ones_like(a)]
     raise KeyError(op)
 
 
-def _pull(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
+def right_parts(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
+    """What an operation sends back to each operand, in the operand's shape."""
     return [summed_to(c, np.shape(a)) for c, a in zip(contributions(op, x, y, g), x, strict=True)]
 
 
@@ -81,7 +90,7 @@ def operands_of(row: Sequence[Any], values: Values) -> list[Any]:
 def sweep(
     graph: Graph,
     *,
-    pull: Pull = _pull,
+    pull: Pull = right_parts,
     combine: Callable[[Any, Any], Any] = lambda old, new: old + new,
     order: Callable[[Graph], Iterable[Any]] = lambda graph: reversed(graph["rows"]),
     seed: Callable[[Any], Any] = np.ones_like,
@@ -109,7 +118,7 @@ def sweep(
 
 
 def _forgets_incoming(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return _pull(op, x, y, np.ones_like(y))
+    return right_parts(op, x, y, np.ones_like(y))
 
 
 def _forgets_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -117,11 +126,11 @@ def _forgets_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _adds_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [g + c for c in _pull(op, x, y, np.ones_like(y))]
+    return [g + c for c in right_parts(op, x, y, np.ones_like(y))]
 
 
 def _at_output(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return _pull(op, [y], y, g) if op in ("sin", "cos", "exp", "log", "tanh", "square") else _pull(op, x, y, g)
+    return right_parts(op, [y], y, g) if op in ("sin", "cos", "exp", "log", "tanh", "square") else right_parts(op, x, y, g)
 
 
 def _other_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -130,14 +139,14 @@ def _other_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _sign(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    sent = _pull(op, x, y, g)
+    sent = right_parts(op, x, y, g)
     if op == "sub" or op == "div":
         return [sent[0], -sent[1]]
     return [-sent[0]] if op in ("neg", "cos") else sent
 
 
 def _no_factor(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    sent = _pull(op, x, y, g)
+    sent = right_parts(op, x, y, g)
     return [sent[0] / 2] if op == "square" else [sent[0] * np.size(x[0])] if op == "mean" else sent
 
 
@@ -145,30 +154,80 @@ def _no_sum(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
     return contributions(op, x, y, g)
 
 
+def _mean_for_sum(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
+    sent = zip(contributions(op, x, y, g), x, strict=True)
+    return [summed_to(c, np.shape(a)) * (np.size(a) / max(np.size(c), 1)) for c, a in sent]
+
+
+def _one_copy(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
+    def first(c: Any, shape: tuple[int, ...]) -> Any:
+        c = np.asarray(c)[(0,) * (np.ndim(c) - len(shape))]
+        return c[tuple(slice(0, n) if n == 1 else slice(None) for n in shape)]
+
+    return [first(c, np.shape(a)) for c, a in zip(contributions(op, x, y, g), x, strict=True)]
+
+
+def _last_operand_first(graph: Graph, last_first: bool) -> list[Any]:
+    """The rows from the output back, as a walk that goes deep finds them, with the operands in one order or the other."""
+    rows, done, found = {row[0]: row for row in graph["rows"]}, set(), []
+    waiting = [(output(graph), False)]
+    while waiting:
+        name, ready = waiting.pop()
+        if ready:
+            found.append(rows[name])
+        elif name in rows and name not in done:
+            done.add(name)
+            operands = rows[name][2][::-1] if last_first else rows[name][2]
+            waiting += [(name, True), *((o, False) for o in operands)]
+    return found[::-1]
+
+
+def _in_order(last_first: bool, overwriting: bool) -> Callable[[Graph, Graph | None], Values]:
+    """A sweep in an order of its own, which overwrites, or keeps the first contribution."""
+
+    def run(graph: Graph, before: Graph | None) -> Values:
+        order = lambda g: _last_operand_first(g, last_first)
+        return sweep(graph, combine=lambda old, new: new, order=order) if overwriting else _first_kept(graph, order)
+
+    return run
+
+
+def _first_kept(graph: Graph, order: Callable[[Graph], Iterable[Any]] = lambda graph: reversed(graph["rows"])) -> Values:
+    """The sweep that keeps the first contribution to each node."""
+    arrived: set[int] = set()
+
+    def combine(old: Any, new: Any) -> Any:
+        kept = old if id(old) in arrived else new
+        arrived.add(id(kept))
+        return kept
+
+    return sweep(graph, combine=combine, order=order)
+
+
 def _untransposed(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [g @ x[1], x[0] @ g] if op == "matmul" else _pull(op, x, y, g)
+    return [g @ x[1], x[0] @ g] if op == "matmul" else right_parts(op, x, y, g)
 
 
 def _transposed_result(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [_last(c) for c in _pull(op, x, y, g)] if op == "matmul" else _pull(op, x, y, g)
+    return [_last(c) for c in right_parts(op, x, y, g)] if op == "matmul" else right_parts(op, x, y, g)
 
 
 def _value_for_derivative(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return _pull(op, x, y, g) if len(x) > 1 or op in ("neg", "sum", "mean", "square", "linear") else [g * y]
+    return right_parts(op, x, y, g) if len(x) > 1 or op not in ("sin", "cos", "exp", "log", "tanh") else [g * y]
 
 
 def _first_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [_pull(op, x, y, g)[0], *([None] * (len(x) - 1))]
+    return [right_parts(op, x, y, g)[0], *([None] * (len(x) - 1))]
 
 
 def in_some_rules(pull: Pull, ops: Iterable[str]) -> Callable[[Graph, Graph | None], Values]:
     """The sweep with a wrong rule for some operations, and the right ones for the others."""
     wrong = frozenset(ops)
-    return lambda graph, before: sweep(graph, pull=lambda op, x, y, g: pull(op, x, y, g) if op in wrong else _pull(op, x, y, g))
+    return lambda graph, before: sweep(graph, pull=lambda op, x, y, g: pull(op, x, y, g) if op in wrong else right_parts(op, x, y, g))
 
 
 def _negated(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [-c for c in _pull(op, x, y, g)]
+    return [-c for c in right_parts(op, x, y, g)]
 
 
 # ----------------------------------------------------------------------------------------------------------- wrong orders
@@ -215,7 +274,7 @@ def _passed_on_at_once(graph: Graph, before: Graph | None) -> Values:
         name, i = waiting.pop()
         if name in rows and i < len(rows[name][2]):
             bar[rows[name][2][i]] = (
-                bar[rows[name][2][i]] + _pull(rows[name][1], operands_of(rows[name], values), values[name], bar[name])[i]
+                bar[rows[name][2][i]] + right_parts(rows[name][1], operands_of(rows[name], values), values[name], bar[name])[i]
             )
             waiting += [(name, i + 1), (rows[name][2][i], 0)]
     return bar
@@ -246,11 +305,14 @@ def _mistake(name: str, say: str, **change: Any) -> Mistake:
     return Mistake(name, say, lambda graph, before: sweep(graph, **change))
 
 
-EVERY_RULE = ("add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh", "matmul", "sum", "mean")
+EVERY_RULE = (
+    "add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh", "matmul", "sum", "mean", "t", "relu",
+    "sum over rows", "sum over columns",
+)  # fmt: skip
 
 
-def _rule_mistake(name: str, say: str, pull: Pull, ops: Sequence[str] = EVERY_RULE) -> Mistake:
-    """A mistake in rules: in all of those that it can be in, or in some."""
+def rule_mistake(name: str, say: str, pull: Pull, ops: Sequence[str] = EVERY_RULE) -> Mistake:
+    """A mistake in rules, pull(op, operands, value, adjoint): in all of those that it can be in, or in some."""
     return Mistake(name, say, lambda graph, before: sweep(graph, pull=pull), pull=pull, ops=tuple(ops))
 
 
@@ -260,7 +322,7 @@ def _one_contribution_each(graph: Graph, got: Values) -> bool:
     parts: dict[str, list[Any]] = {name: [] for name in names(graph)}
     parts[output(graph)] = [np.ones_like(values[output(graph)])]
     for row in graph["rows"]:
-        sent = _pull(row[1], operands_of(row, values), values[row[0]], np.asarray(got[row[0]], dtype=np.float64))
+        sent = right_parts(row[1], operands_of(row, values), values[row[0]], np.asarray(got[row[0]], dtype=np.float64))
         for operand, part in zip(row[2], sent, strict=True):
             parts[operand].append(part)
     return set(got) == set(parts) and all(not found or any(close(got[name], part) for part in found) for name, found in parts.items())
@@ -288,7 +350,7 @@ def _last_use_only(graph: Graph, before: Graph | None) -> Values:
     bar[output(graph)] = np.ones_like(values[output(graph)])
     for row in reversed(graph["rows"]):
         operands = operands_of(row, values)
-        sent = _pull(row[1], operands, values[row[0]], bar[row[0]])
+        sent = right_parts(row[1], operands, values[row[0]], bar[row[0]])
         for operand, part in dict(zip(row[2], sent, strict=True)).items():
             bar[operand] = bar[operand] + part
     return bar
@@ -296,29 +358,35 @@ def _last_use_only(graph: Graph, before: Graph | None) -> Values:
 
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
+        "keeps the first",
+        "only the first contribution to each node is kept, and every later one is ignored. They are added.",
+        lambda graph, before: _first_kept(graph),
+        tuple(("", _in_order(way, overwriting=False)) for way in (False, True)),
+    ),
+    Mistake(
         "overwrites at fan-out",
-        "contributions overwrite one another: a node that is used twice gets two contributions, and they are added (`+=`).",
+        "of several contributions to a node only one is kept, as when it overwrites the others. They are added: `+=`, not `=`.",
         lambda graph, before: sweep(graph, combine=lambda old, new: new),
         explains=_one_contribution_each,
     ),
-    _rule_mistake(
+    rule_mistake(
         "forgets the incoming adjoint",
         "the operation's own adjoint is left out: a contribution is that adjoint times the local derivative.",
         _forgets_incoming,
     ),
-    _rule_mistake(
+    rule_mistake(
         "derivative at the output",
         "the derivative is taken at the operation's result, but it belongs at its input, as cos x and not cos(sin x).",
         _at_output,
         ("sin", "cos", "exp", "log", "tanh", "square"),
     ),
-    _rule_mistake(
+    rule_mistake(
         "the other operand",
         "the operands of a product or quotient are swapped: the contribution to a has the factor b, and the other way round.",
         _other_operand,
         ("mul", "div"),
     ),
-    _rule_mistake(
+    rule_mistake(
         "sign", "a sign is lost: a − b sends −g to b; a / b, −a and cos a have a minus as well.", _sign, ("sub", "div", "neg", "cos")
     ),
     Mistake(
@@ -350,10 +418,23 @@ MISTAKES: tuple[Mistake, ...] = (
             ("", lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=_numbered, reverse=True))),
         ),
     ),
-    _rule_mistake(
+    rule_mistake(
         "no sum over broadcast axes",
         "an operand that was stretched by broadcasting gets an adjoint of the stretched shape: sum over the stretched axes.",
         _no_sum,
+        ("add", "sub", "mul", "div"),
+    ),
+    rule_mistake(
+        "mean over broadcast axes",
+        "an operand that was stretched by broadcasting gets the mean over the stretched axes. "
+        "Each copy sends its part, and they are added: take the sum.",
+        _mean_for_sum,
+        ("add", "sub", "mul", "div"),
+    ),
+    rule_mistake(
+        "one copy of many",
+        "an operand that was stretched by broadcasting gets the part of one of its copies. All of them send one: take the sum.",
+        _one_copy,
         ("add", "sub", "mul", "div"),
     ),
     _mistake(
@@ -362,7 +443,7 @@ MISTAKES: tuple[Mistake, ...] = (
         pull=_untransposed,
     ),
     _mistake("matrix product, result transposed", "the contributions of a matrix product come out transposed.", pull=_transposed_result),
-    _rule_mistake(
+    rule_mistake(
         "constant factor",
         "a constant factor is missing: x² has the derivative 2x, and a mean over n elements has 1/n.",
         _no_factor,
@@ -374,18 +455,18 @@ MISTAKES: tuple[Mistake, ...] = (
         "the gradients of the sweep before are added to those of this one: set them back to zero first.",
         _stale_inputs,
     ),
-    _rule_mistake("sign of everything", "all signs are turned round: contributions are added, not subtracted.", _negated),
-    _rule_mistake(
+    rule_mistake("sign of everything", "all signs are turned round: contributions are added, not subtracted.", _negated),
+    rule_mistake(
         "value instead of derivative",
         "the operation's value is used where its derivative belongs.",
         _value_for_derivative,
         ("sin", "cos", "log", "tanh"),
     ),
-    _rule_mistake(
+    rule_mistake(
         "forgets the local derivative", "you leave out the local derivative: a contribution is the adjoint times it.", _forgets_local
     ),
-    _rule_mistake("adds the local derivative", "you add the adjoint and the local derivative; they are multiplied.", _adds_local),
-    _rule_mistake("first operand only", "only the first operand of each operation gets its contribution.", _first_operand),
+    rule_mistake("adds the local derivative", "you add the adjoint and the local derivative; they are multiplied.", _adds_local),
+    rule_mistake("first operand only", "only the first operand of each operation gets its contribution.", _first_operand),
     _mistake(
         "keeps the larger",
         "you keep the larger contribution; they are added.",

@@ -34,6 +34,7 @@ from ..graphs import (
     tame,
     tape_of,
 )
+from ..judge import same
 from ..misconceptions import MISTAKES, Mistake, in_some_rules, sweep
 
 SCALAR_OPS = ("add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh")
@@ -161,7 +162,10 @@ def verdict(name: str, graph: Graph, right: Mapping[str, Any], got: Any) -> str:
     wrong = [node for node in reversed(names(graph)) if not close(got[node], right[node])]
     if wrong and np.shape(got[wrong[0]]) != np.shape(right[wrong[0]]):
         return f"the adjoint of {wrong[0]} has the shape {np.shape(got[wrong[0]])}, but the node has the shape {np.shape(right[wrong[0]])}."
-    return f"the adjoint of {wrong[0]} is not right." if wrong else ""
+    if not wrong:
+        return ""
+    said = same(right[wrong[0]], got[wrong[0]], 1e-6, 1e-6, f"the adjoint of {wrong[0]}")
+    return str(said) or f"the adjoint of {wrong[0]} is not right."
 
 
 def as_misconception(mistake: Mistake) -> Misconception:
@@ -194,20 +198,21 @@ def _fitted(mistake: Mistake, pairs: Sequence[tuple[Case, Any]], on_cases: Any) 
     hidden: list[str] = []  # rules that never stand alone, or whose mistake does not show there, such as a left-out adjoint of 1
     for op in mistake.ops:
         alone = [(graph, got) for graph, got in graphs if {row[1] for row in graph["rows"]} == {op}]
-        tells = [(graph, got) for graph, got in alone if not _agree(in_some_rules(pull, [op])(graph, None), sweep(graph))]
+        tells = [(graph, got) for graph, got in alone if not agree(in_some_rules(pull, [op])(graph, None), sweep(graph))]
         if not tells:
             hidden.append(op)
-        elif all(_agree(in_some_rules(pull, [op])(graph, None), got) for graph, got in tells):
+        elif all(agree(in_some_rules(pull, [op])(graph, None), got) for graph, got in tells):
             shown.append(op)
     for extra in ((), *((op,) for op in hidden), tuple(hidden)):
         which = [op for op in mistake.ops if op in shown or op in extra]
         run = in_some_rules(pull, which)
-        if which and all(_agree(run(graph, None), got) for graph, got in graphs):
+        if which and all(agree(run(graph, None), got) for graph, got in graphs):
             return f" It is the rule of {', '.join(f'`{op}`' for op in which)}.", on_cases(run)
     return None
 
 
-def _agree(made: Mapping[str, Any], got: Any) -> bool:
+def agree(made: Mapping[str, Any], got: Any) -> bool:
+    """Whether what came back are just these adjoints."""
     return type(got) is dict and set(got) == set(made) and all(close(got[n], made[n]) for n in made)
 
 
@@ -218,6 +223,8 @@ ONLY_WITH = {
     "sign": ("sub", "div", "neg", "cos"),
     "constant factor": ("square", "mean"),
     "no sum over broadcast axes": ("broadcast",),
+    "mean over broadcast axes": ("broadcast",),
+    "one copy of many": ("broadcast",),
     "matrix product untransposed": ("matmul",),
     "matrix product, result transposed": ("matmul",),
     "stale gradients": ("again",),

@@ -1,0 +1,86 @@
+"""The milestone's check rejects every wrong engine of a table, and says what is wrong with it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from minigrad.lessons.exercises.milestone import OWN_STEP
+from minigrad.lessons.grading import check
+from minigrad.lessons.grading.judge import judge
+from minigrad.lessons.grading.local import run_cases
+
+from .test_milestone import engine_of
+from .wrong.engines import PAIRS, SINGLES
+
+LESSON = next((Path(__file__).resolve().parents[2] / "lessons").glob("11_*.ipynb"))
+CELLS = {c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]}
+ALWAYS = (
+    "topological_order: recursive",
+    "topological_order: depth first, as met",
+    "gradients: overwrites",
+    "gradients: keeps the first",
+    "gradients: ignores every second part",
+    "gradients: adjoints kept in the nodes",
+    "gradients: adjoints kept in the inputs",
+    "unbroadcast: nothing summed",
+    "unbroadcast: the mean",
+    "pull_matmul: swapped",
+    "pull_relu: everything",
+    "pull_cross_entropy: no mean",
+    "adam: not corrected",
+    "own_step: new dictionaries",
+)
+"""What every run of the tests tries; the others belong to the whole suite."""
+
+
+def rows(table):
+    return [n if n in ALWAYS else pytest.param(n, marks=pytest.mark.whole) for n in table]
+
+
+def engine(change):
+    """What a notebook holds in which some pieces are written otherwise."""
+    scope = {"np": np}
+
+    def run(source):
+        exec(compile(source, "<cell>", "exec"), scope)
+
+    run(engine_of({}))
+    for name, piece in (("order", "topological_order"), ("unbroadcast",) * 2, ("cross_entropy", "pull_cross_entropy")):
+        scope[f"sound_{name}"] = scope[piece]
+    run(CELLS["own-network"])
+    run(CELLS["own_step"])
+    for source in change.values():
+        run(source)
+    return [scope["loss_and_gradients"], scope["own_step"]]
+
+
+def test_there_are_a_hundred_wrong_engines_and_more():
+    assert len(SINGLES) > 100
+    assert set(ALWAYS) <= set(SINGLES)
+
+
+@pytest.mark.parametrize("name", rows(SINGLES))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_wrong_engine_is_rejected_and_told_why(name):
+    change, says = SINGLES[name]
+    feedback = check("own_step", *engine(change))
+    assert feedback.points < OWN_STEP.max_points
+    assert says in str(feedback)
+    told = [line for line in feedback.lines if line.kind in ("note", "trouble") or "raised" in line.text]
+    assert told or says, str(feedback)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_two_mistakes_together_are_rejected_too(name):
+    assert check("own_step", *engine(PAIRS[name][0])).points < OWN_STEP.max_points
+
+
+@pytest.mark.parametrize("name", ["gradients: overwrites", *rows([n for n in SINGLES if n not in ALWAYS])])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_grader_rejects_what_the_notebook_rejects(name):
+    given = dict(zip(OWN_STEP.answers, engine(SINGLES[name][0]), strict=True))
+    cases = OWN_STEP.cases(11)
+    assert not judge(OWN_STEP, cases, run_cases(OWN_STEP, cases, given, 60.0)).full

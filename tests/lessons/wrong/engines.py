@@ -1,0 +1,484 @@
+"""Wrong engines for the milestone: each is the reference engine of the lessons with one piece (or two) written wrongly.
+
+After reading this file you know what first engines get wrong, piece by piece, as sources in the place of the right ones, and what the check
+must say of each: a phrase that is true of this mistake and of no right engine. Pairs of mistakes must be caught too; what is said of them
+is only asked to be something.
+"""
+
+from itertools import combinations
+
+# piece -> {what is wrong: (source, phrase)}
+ORDER = {
+    "the order reversed": (
+        "def topological_order(output):\n    return sound_order(output)[::-1]",
+        "",
+    ),
+    "breadth first": (
+        """
+def topological_order(output):
+    order, waiting = [], [output]
+    while waiting:
+        node = waiting.pop(0)
+        if node not in order:
+            order.append(node)
+            waiting.extend(node.parents)
+    return order[::-1]
+""",
+        "Where a node is used more than once",
+    ),
+    "depth first, as met": (
+        """
+def topological_order(output):
+    order, seen, waiting = [], set(), [output]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            order.append(node)
+            waiting.extend(node.parents)
+    return order[::-1]
+""",
+        "Where a node is used more than once",
+    ),
+    "recursive": (
+        """
+def topological_order(output):
+    order, done = [], set()
+    def visit(node):
+        if node not in done:
+            done.add(node)
+            for parent in node.parents:
+                visit(parent)
+            order.append(node)
+    visit(output)
+    return order
+""",
+        "RecursionError",
+    ),
+    "every visit": (
+        """
+def topological_order(output):
+    order, waiting = [], [(output, False)]
+    while waiting and len(order) < 100_000:
+        node, ready = waiting.pop()
+        if ready:
+            order.append(node)
+        else:
+            waiting.append((node, True))
+            waiting.extend((parent, False) for parent in node.parents)
+    return order
+""",
+        "passed on twice",
+    ),
+    "without leaves": (
+        "def topological_order(output):\n    return [n for n in sound_order(output) if n.parents]",
+        "",
+    ),
+    "the first parent only": (
+        """
+def topological_order(output):
+    order = [output]
+    while order[-1].parents:
+        order.append(order[-1].parents[0])
+    return order[::-1]
+""",
+        "",
+    ),
+    "by the size of the value": (
+        "def topological_order(output):\n    return sorted(sound_order(output), key=lambda n: -np.size(n.value))",
+        "",
+    ),
+    "one list for all calls": (
+        """
+everything = []
+def topological_order(output):
+    everything.extend(n for n in sound_order(output) if n not in everything)
+    return everything
+""",
+        "",
+    ),
+}
+SWEEP = """
+def gradients(order, wanted):
+    grad = {{order[-1]: {seed}}}
+    for node in {rows}:
+        if node.parents and node in grad:
+            for parent, part in zip(node.parents, node.pull(grad[node])):
+                {combine}
+    return [{back} for node in wanted]
+"""
+
+
+def sweep(seed="1.0", rows="reversed(order)", combine="grad[parent] = grad.get(parent, 0.0) + part", back="grad.get(node, 0.0)"):
+    """The source of a loop with one part exchanged."""
+    return SWEEP.format(seed=seed, rows=rows, combine=combine, back=back)
+
+
+LOOP = {
+    "overwrites": (sweep(combine="grad[parent] = part"), "only one is kept"),
+    "overwrites lists": (
+        """
+def gradients(order, wanted):
+    parts, adjoint = {order[-1]: [1.0]}, {}
+    for node in reversed(order):
+        adjoint[node] = sum(parts[node][1:], parts[node][0])
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(adjoint[node])):
+                parts[parent] = [part]
+    return [adjoint.get(node, 0.0) for node in wanted]
+""",
+        "only one is kept",
+    ),
+    "keeps the first": (sweep(combine="grad.setdefault(parent, part)"), "only the first contribution"),
+    "ignores every second part": (
+        """
+def gradients(order, wanted):
+    parts, adjoint = {order[-1]: [1.0]}, {}
+    for node in reversed(order):
+        adjoint[node] = sum(parts[node][2::2], parts[node][0])
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(adjoint[node])):
+                parts.setdefault(parent, []).append(part)
+    return [adjoint.get(node, 0.0) for node in wanted]
+""",
+        "Where a node is used more than once",
+    ),
+    "the mean of the parts": (
+        """
+def gradients(order, wanted):
+    parts, adjoint = {order[-1]: [1.0]}, {}
+    for node in reversed(order):
+        adjoint[node] = sum(parts[node][1:], parts[node][0]) / len(parts[node])
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(adjoint[node])):
+                parts.setdefault(parent, []).append(part)
+    return [adjoint.get(node, 0.0) for node in wanted]
+""",
+        "Where a node is used more than once",
+    ),
+    "the larger part": (
+        sweep(combine="grad[parent] = np.where(abs(part) > abs(grad.get(parent, 0.0)), part, grad.get(parent, 0.0))"),
+        "Where a node is used more than once",
+    ),
+    "parts multiplied": (sweep(combine="grad[parent] = grad.get(parent, 1.0) * part"), "Where a node is used more than once"),
+    "parts subtracted": (sweep(combine="grad[parent] = grad.get(parent, 0.0) - part"), "signs are turned round"),
+    "parts averaged with the old": (
+        sweep(combine="grad[parent] = part if parent not in grad else (grad[parent] + part) / 2"),
+        "Where a node is used more than once",
+    ),
+    "a sum in place": (
+        """
+def gradients(order, wanted):
+    grad = {order[-1]: np.array(1.0)}
+    for node in reversed(order):
+        if node.parents and node in grad:
+            for parent, part in zip(node.parents, node.pull(grad[node])):
+                if parent in grad:
+                    grad[parent] += part
+                else:
+                    grad[parent] = part
+    return [grad.get(node, 0.0) for node in wanted]
+""",
+        "",
+    ),
+    "each part twice": (sweep(combine="grad[parent] = grad.get(parent, 0.0) + 2 * part"), "counted twice"),
+    "from first to last": (sweep(rows="order"), "Already the graph of `pow`"),
+    "seed 0": (sweep(seed="0.0"), "output's adjoint is 0 at the start"),
+    "seed 2": (sweep(seed="2.0"), "Already the graph of `sum`"),
+    "seed is the value": (sweep(seed="order[-1].value"), "starts at its value"),
+    "stops before the first": (sweep(rows="reversed(order[len(order) // 2:])"), ""),
+    "the first parent only": (
+        sweep(combine="grad[parent] = grad.get(parent, 0.0) + part if parent is node.parents[0] else grad.get(parent, 0.0 * part)"),
+        "those with `@`",
+    ),
+    "one part for the same parent": (
+        """
+def gradients(order, wanted):
+    grad = {order[-1]: 1.0}
+    for node in reversed(order):
+        if node.parents and node in grad:
+            for parent, part in dict(zip(node.parents, node.pull(grad[node]))).items():
+                grad[parent] = grad.get(parent, 0.0) + part
+    return [grad.get(node, 0.0) for node in wanted]
+""",
+        "twice in one operation",
+    ),
+    "adjoints kept in the nodes": (
+        """
+def gradients(order, wanted):
+    order[-1].grad = 1.0
+    for node in reversed(order):
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(node.grad)):
+                parent.grad = getattr(parent, "grad", 0.0) + part
+    return [getattr(node, "grad", 0.0) for node in wanted]
+""",
+        "adjoints of the sweep before are still there",
+    ),
+    "adjoints kept in the inputs": (
+        """
+def gradients(order, wanted):
+    for node in order:
+        if node.parents:
+            node.grad = 0.0
+    order[-1].grad = 1.0
+    for node in reversed(order):
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(node.grad)):
+                parent.grad = getattr(parent, "grad", 0.0) + part
+    return [getattr(node, "grad", 0.0) for node in wanted]
+""",
+        "gradients of the sweep before are added",
+    ),
+    "one dictionary for all calls": (
+        """
+def gradients(order, wanted, grad={}):
+    grad[order[-1]] = 1.0
+    for node in reversed(order):
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(grad[node])):
+                grad[parent] = grad.get(parent, 0.0) + part
+    return [grad.get(node, 0.0) for node in wanted]
+""",
+        "adjoints of the sweep before are still there",
+    ),
+    "down every path": (
+        """
+def gradients(order, wanted):
+    grad = {}
+    def send(node, g):
+        grad[node] = grad.get(node, 0.0) + g
+        if node.parents:
+            for parent, part in zip(node.parents, node.pull(g)):
+                send(parent, part)
+    send(order[-1], 1.0)
+    return [grad.get(node, 0.0) for node in wanted]
+""",
+        "took too long",
+    ),
+    "sorted by the name of the operation": (sweep(rows="sorted(order, key=lambda n: n.op, reverse=True)"), ""),
+    "the values for the gradients": (sweep(back="node.value"), ""),
+    "wanted in another order": (sweep(back="grad.get(node, 0.0)").replace("in wanted]", "in wanted[::-1]]"), ""),
+}
+
+
+def rule(name, args, body):
+    """The source of a pull rule."""
+    return f"def {name}({args}):\n    return {body}"
+
+
+RULES = {
+    "pull_exp": {
+        "g left out": (rule("pull_exp", "x, g", "np.exp(x)"), "It is the rule of `exp`"),
+        "g passed on": (rule("pull_exp", "x, g", "g * np.ones_like(x)"), "`exp`"),
+        "g added": (rule("pull_exp", "x, g", "g + np.exp(x)"), "`exp`"),
+        "the value of x": (rule("pull_exp", "x, g", "g * x"), "those with `exp`"),
+        "the power rule": (rule("pull_exp", "x, g", "g * x * np.exp(x - 1)"), "those with `exp`"),
+        "at the result": (rule("pull_exp", "x, g", "g * np.exp(np.exp(x))"), "It is the rule of `exp`"),
+        "sign": (rule("pull_exp", "x, g", "-g * np.exp(x)"), "It is the rule of `exp`"),
+        "exp of g": (rule("pull_exp", "x, g", "np.exp(g)"), "those with `exp`"),
+    },
+    "pull_t": {
+        "not moved": (rule("pull_t", "x, g", "g"), "those with `t`"),
+        "reshaped": (rule("pull_t", "x, g", "g.reshape(x.shape)"), "those with `t`"),
+        "times x": (rule("pull_t", "x, g", "g.T * x"), "those with `t`"),
+        "sign": (rule("pull_t", "x, g", "-g.T"), "It is the rule of `t`"),
+    },
+    "pull_sum": {
+        "ones": (rule("pull_sum", "x, axis, g", "np.ones_like(x)"), "own adjoint is left out"),
+        "the mean's": (
+            "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g, axis)\n"
+            "    return np.broadcast_to(g, x.shape) / (x.size if axis is None else x.shape[axis])",
+            "Already the graph of `sum`",
+        ),
+        "a new axis in front": (rule("pull_sum", "x, axis, g", "np.broadcast_to(g, x.shape)"), ""),
+        "times x": (
+            "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g, axis)\n    return g * x",
+            "Already the graph of `sum`",
+        ),
+        "behind always": (
+            rule("pull_sum", "x, axis, g", "np.broadcast_to(g if axis is None else g[..., None], x.shape)"),
+            "",
+        ),
+        "zeros but one": (
+            "def pull_sum(x, axis, g):\n    z = np.zeros_like(x)\n    z.flat[0] = np.sum(g)\n    return z",
+            "Already the graph of `sum`",
+        ),
+    },
+    "unbroadcast": {
+        "nothing summed": (rule("unbroadcast", "g, shape", "g"), ""),
+        "new axes only": (rule("unbroadcast", "g, shape", "g.sum(axis=tuple(range(g.ndim - len(shape))))"), ""),
+        "no keepdims": (
+            "def unbroadcast(g, shape):\n    g = g.sum(axis=tuple(range(g.ndim - len(shape))))\n"
+            "    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1))",
+            "",
+        ),
+        "the mean": (
+            "def unbroadcast(g, shape):\n    g = g.mean(axis=tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g\n"
+            "    axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)\n"
+            "    return g.mean(axis=axes, keepdims=True) if axes else g",
+            "Each copy sends its part",
+        ),
+        "the mean over the batch only": (
+            "def unbroadcast(g, shape):\n    s = sound_unbroadcast(g, shape)\n    return s / len(g) if g.ndim > len(shape) else s",
+            "those with `+` and broadcasting",
+        ),
+        "everything summed": (rule("unbroadcast", "g, shape", "np.full(shape, g.sum())"), ""),
+        "one copy": (
+            "def unbroadcast(g, shape):\n    g = g[(0,) * (g.ndim - len(shape))]\n"
+            "    return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]",
+            "the part of one of its copies",
+        ),
+        "the last axes": (
+            "def unbroadcast(g, shape):\n    while g.ndim > len(shape):\n        g = g.sum(axis=-1)\n"
+            "    return sound_unbroadcast(g, shape)",
+            "",
+        ),
+        "the largest": (
+            "def unbroadcast(g, shape):\n    g = g.max(axis=tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g\n"
+            "    axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)\n"
+            "    return g.max(axis=axes, keepdims=True) if axes else g",
+            "and broadcasting come out wrong",
+        ),
+    },
+    "pull_matmul": {
+        "untransposed": (rule("pull_matmul", "a, b, g", "(g @ b, a @ g)"), ""),
+        "swapped": (rule("pull_matmul", "a, b, g", "(a.T @ g, g @ b.T)"), ""),
+        "element by element": (rule("pull_matmul", "a, b, g", "(g * b, g * a)"), ""),
+        "order of the factors": (rule("pull_matmul", "a, b, g", "(b.T @ g, g @ a.T)"), ""),
+        "g left out": (rule("pull_matmul", "a, b, g", "(np.ones_like(g) @ b.T, a.T @ np.ones_like(g))"), "It is the rule of `matmul`"),
+        "the first only": (rule("pull_matmul", "a, b, g", "(g @ b.T, 0 * b)"), "only the first operand"),
+        "the second only": (rule("pull_matmul", "a, b, g", "(0 * a, a.T @ g)"), "those with `@`"),
+        "a factor 2": (rule("pull_matmul", "a, b, g", "(2 * g @ b.T, 2 * a.T @ g)"), "twice as large"),
+        "a factor 2 in one": (rule("pull_matmul", "a, b, g", "(2 * g @ b.T, a.T @ g)"), "those with `@`"),
+        "sign": (rule("pull_matmul", "a, b, g", "(-g @ b.T, -a.T @ g)"), "It is the rule of `matmul`"),
+    },
+    "pull_relu": {
+        "everything": (rule("pull_relu", "x, g", "g * np.ones_like(x)"), "`relu`"),
+        "the wrong half": (rule("pull_relu", "x, g", "g * (x < 0)"), "relu passes the adjoint where x is negative"),
+        "relu of g": (rule("pull_relu", "x, g", "np.maximum(g, 0.0)"), "those with `relu`"),
+        "times the value": (rule("pull_relu", "x, g", "g * np.maximum(x, 0.0)"), "those with `relu`"),
+        "g left out": (rule("pull_relu", "x, g", "1.0 * (x > 0)"), "It is the rule of `relu`"),
+        "leaky": (rule("pull_relu", "x, g", "g * np.where(x > 0, 1.0, 0.1)"), "those with `relu`"),
+    },
+    "pull_cross_entropy": {
+        "no mean": (
+            rule("pull_cross_entropy", "s, t, g", "len(s) * sound_cross_entropy(s, t, g)"),
+            "does not divide by the number of points",
+        ),
+        "mean of all": (
+            rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) / s.shape[1]"),
+            "divides by the number of elements",
+        ),
+        "no target": (rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) + g * t / len(s)"), "leaves out the target"),
+        "no softmax": (rule("pull_cross_entropy", "s, t, g", "-g * t / len(s)"), "leaves out the softmax"),
+        "sign": (rule("pull_cross_entropy", "s, t, g", "-sound_cross_entropy(s, t, g)"), "the sign in `pull_cross_entropy`"),
+        "over the columns": (
+            "def pull_cross_entropy(s, t, g):\n    e = np.exp(s)\n    return g * (e / e.sum(0) - t) / len(s)",
+            "what is left is `pull_cross_entropy`",
+        ),
+        "scores for softmax": (rule("pull_cross_entropy", "s, t, g", "g * (s - t) / len(s)"), "what is left is `pull_cross_entropy`"),
+        "the right class only": (
+            rule("pull_cross_entropy", "s, t, g", "t * sound_cross_entropy(s, t, g)"),
+            "what is left is `pull_cross_entropy`",
+        ),
+    },
+}
+
+STEP = """
+def loss_and_gradients(values, x, target):
+    parameters = [Tensor(v) for v in values]
+    loss = cross_entropy(scores_of({x}, parameters), target)
+    return {loss}, {found}
+
+
+def own_step(values, states, x, target):
+    loss, found = loss_and_gradients(values, x, target)
+    {step}
+"""
+NEW = "[adam(v, g, s) for v, g, s in zip(values, found, states)]"
+
+
+def step(
+    x="Tensor(x)",
+    loss="float(loss.value)",
+    found="gradients(topological_order(loss), parameters)",
+    step=f"return {NEW}, loss",
+):
+    """The source of the last exercise with one part exchanged."""
+    return STEP.format(x=x, loss=loss, found=found, step=step)
+
+
+STEPS = {
+    "gradients backwards": (step(found="gradients(topological_order(loss), parameters[::-1])"), ""),
+    "no gradients": (step(found="[np.zeros_like(v) for v in values]"), ""),
+    "the loss times the points": (step(loss="float(loss.value) * len(x)"), "The loss is"),
+    "half of the points": (
+        step(x="Tensor(x[: (len(x) + 1) // 2])").replace("target)\n    return", "target[: (len(x) + 1) // 2])\n    return"),
+        "",
+    ),
+    "new dictionaries": (
+        step(step="return [adam(v, g, {}) for v, g in zip(values, found)], loss"),
+        "give it the dictionaries from `states`",
+    ),
+    "one dictionary": (step(step="return [adam(v, g, states[0]) for v, g in zip(values, found)], loss"), ""),
+    "plain descent": (step(step="return [v - 0.05 * g for v, g in zip(values, found)], loss"), "plain gradient descent"),
+    "no step": (step(step="return values, loss"), "come back as they were"),
+    "the loss first": (step(step=f"return loss, {NEW}"), ""),
+    "values only": (step(step=f"return {NEW}"), "a pair"),
+    "the loss after": (step(step=f"new = {NEW}\n    return new, loss_and_gradients(new, x, target)[0]"), "the loss after the step"),
+    "two steps": (step(step=f"values = {NEW}\n    return {NEW}, loss"), ""),
+    "the first parameter only": (step(step=f"return [{NEW}[0], *values[1:]], loss"), ""),
+    "weights only": (step(step=f"new = {NEW}\n    return [n if i % 2 == 0 else v for i, (n, v) in enumerate(zip(new, values))], loss"), ""),
+}
+ADAM = """
+def adam(parameter, gradient, state):
+    t = state["t"] = state.get("t", {first}) + 1
+    m = state["m"] = 0.9 * state.get("m", 0.0) + {m} * gradient
+    v = state["v"] = 0.999 * state.get("v", 0.0) + 0.001 * {square}
+    return parameter {sign} 0.01 * {mean} / {root}
+"""
+
+
+def adam(
+    first="0",
+    m="0.1",
+    square="gradient**2",
+    sign="-",
+    mean="(m / (1 - 0.9**t))",
+    root="(np.sqrt(v / (1 - 0.999**t)) + 1e-8)",
+):
+    """The source of Adam with one part exchanged."""
+    return ADAM.format(first=first, m=m, square=square, sign=sign, mean=mean, root=root)
+
+
+ADAMS = {
+    "m not corrected": (adam(mean="m"), "m lacks its bias correction"),
+    "v not corrected": (adam(root="(np.sqrt(v) + 1e-8)"), "v lacks its bias correction"),
+    "not corrected": (adam(mean="m", root="(np.sqrt(v) + 1e-8)"), "the bias correction is missing"),
+    "epsilon under the root": (adam(root="np.sqrt(v / (1 - 0.999**t) + 1e-8)"), "under the root"),
+    "the count one ahead": (adam(first="1"), "one ahead"),
+    "the count from 0": (adam(first="-1"), ""),
+    "not squared": (adam(square="abs(gradient)"), "mean of |g|"),
+    "uphill": (adam(sign="+"), "uphill"),
+    "no root": (adam(root="(v / (1 - 0.999**t) + 1e-8)"), "the root is missing"),
+    "the whole gradient": (adam(m="1.0"), "whole gradient"),
+}
+
+MUTATIONS = {
+    "topological_order": ORDER,
+    "gradients": LOOP,
+    **RULES,
+    "adam": ADAMS,
+    "own_step": STEPS,
+}
+SINGLES = {f"{piece}: {what}": ({piece: source}, says) for piece, rows in MUTATIONS.items() for what, (source, says) in rows.items()}
+
+OF_EACH = {piece: next(iter(rows.items())) for piece, rows in MUTATIONS.items()}
+PAIRS = {
+    f"{one}: {OF_EACH[one][0]}; {other}: {OF_EACH[other][0]}": (
+        {one: OF_EACH[one][1][0], other: OF_EACH[other][1][0]},
+        "",
+    )
+    for one, other in combinations(OF_EACH, 2)
+}
