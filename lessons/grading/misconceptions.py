@@ -365,7 +365,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         "overwrites at fan-out",
-        "of several contributions to a node only one is kept, as when it overwrites the others. They are added: `+=`, not `=`.",
+        "only one of several contributions to a node is kept, as when each overwrites the one before. They are added: `+=`, not `=`.",
         lambda graph, before: sweep(graph, combine=lambda old, new: new),
         explains=_one_contribution_each,
     ),

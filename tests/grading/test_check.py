@@ -262,7 +262,7 @@ def test_the_smallest_failing_graph_the_first_wrong_node_and_the_mistake():
     text = str(feedback)
     assert "The smallest case that failed: `v1 = x1 + x1" in text
     assert "The first wrong node is x1." in text
-    assert "contributions overwrite one another" in text
+    assert "only one of several contributions" in text
     validate(feedback.trace)
     step = feedback.trace["steps"][feedback.step - 1]
     assert (step["node"], step["writes"][0][1]) == ("x1", "g")

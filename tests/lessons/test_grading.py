@@ -334,7 +334,7 @@ def adds(tape, adjoint):
 
 
 SWEEPS = {
-    overwrites: ("contributions overwrite one another", "x2"),
+    overwrites: ("only one of several contributions", "x2"),
     wrong_order: ("goes from first to last", "x2"),
     forgets_upstream: ("the operation's own adjoint is left out", "x2"),
     forgets_local: ("leave out the local derivative", "v4"),

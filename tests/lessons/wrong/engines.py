@@ -115,7 +115,7 @@ def sweep(seed="1.0", rows="reversed(order)", combine="grad[parent] = grad.get(p
 
 
 LOOP = {
-    "overwrites": (sweep(combine="grad[parent] = part"), "only one is kept"),
+    "overwrites": (sweep(combine="grad[parent] = part"), "only one of several"),
     "overwrites lists": (
         """
 def gradients(order, wanted):
@@ -127,7 +127,7 @@ def gradients(order, wanted):
                 parts[parent] = [part]
     return [adjoint.get(node, 0.0) for node in wanted]
 """,
-        "only one is kept",
+        "only one of several",
     ),
     "keeps the first": (sweep(combine="grad.setdefault(parent, part)"), "only the first contribution"),
     "ignores every second part": (
