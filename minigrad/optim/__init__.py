@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ..errors import no_such_name
 from . import lr_scheduler
 from .clip import clip_grad_norm_, clip_grad_value_
-from .further import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
 from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .rules import SGD, Adagrad, Adam, AdamW, RMSprop
 from .singa import AdaGrad, RMSProp
+from .variants import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "AdaGrad", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSProp",

@@ -14,7 +14,7 @@ from ..engine.modes import enable_grad
 from ..nodes import Leaf
 from ..tensor import Tensor, memory_version
 from .optimizer import Optimizer, checked
-from .rules import not_negative
+from .rules import RANGES
 
 Vector = list[Array]
 """One array for each parameter: a point or a direction in the space of all of them."""
@@ -49,7 +49,7 @@ class LBFGS(Optimizer):
             "history_size": history_size,
             "line_search_fn": line_search_fn,
         }
-        checked("LBFGS", settings, [(k, not_negative, "at least 0") for k in ("lr", "tolerance_grad", "tolerance_change")])
+        checked("LBFGS", settings, [(name, *RANGES[name]) for name in ("lr", "tolerance_grad", "tolerance_change")])
         checked("LBFGS", settings, [(k, lambda v: v >= 1, "at least 1") for k in ("max_iter", "max_eval", "history_size")])
         checked("LBFGS", settings, [("line_search_fn", lambda v: v in (None, "strong_wolfe"), 'None or "strong_wolfe"')])
         super().__init__(params, settings)

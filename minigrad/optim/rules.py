@@ -7,29 +7,75 @@ from step to step, `rule` does the arithmetic with arrays.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any, ClassVar
 
 from ..backend import Array
 from ..ops.elementwise import maximum
 from .optimizer import Group, Optimizer, buffer, checked
 
-not_negative = lambda v: v >= 0
+_NOT_NEGATIVE = """
+    lr eps epsilon weight_decay momentum momentum_decay alpha lambd t0 lr_decay initial_accumulator_value
+    tolerance_grad tolerance_change
+""".split()
+RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(_NOT_NEGATIVE, (lambda v: v >= 0, "at least 0")),
+    "rho": (lambda v: 0 <= v <= 1, "in [0, 1]"),
+    "betas": (lambda b: len(b) == 2 and all(0 <= v < 1 for v in b), "two numbers in [0, 1)"),
+    "etas": (lambda e: 0 < e[0] < 1 < e[1], "two numbers, one below and one above 1"),
+}
+"""What a setting of a name must fulfil, in every rule that has one."""
 
 
-def share(v: Any) -> bool:
-    return bool(0 <= v < 1)
+class UpdateRule(Optimizer):
+    """An optimiser whose constructor follows from a table of its settings.
+
+    A subclass gives `settings`, their names with the default values in the order of the arguments, and
+    `rate`, the default learning rate. So SGD has the arguments params, lr, momentum, …, and maximize by
+    name alone. SINGA calls SGD(0.05): a number in the place of the parameters is the learning rate.
+    Raises ValueError for a setting out of range, TypeError for one of another type and for unknown ones.
+    """
+
+    rate = 1e-3
+    settings: ClassVar[dict[str, Any]] = {}
+    scheduled = ("lr",)
+    __signature__: ClassVar[Signature]
+
+    def __init_subclass__(cls) -> None:
+        if "settings" not in vars(cls):
+            return
+        named = {"params": None, "lr": None, **cls.settings}
+        made = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value) for name, value in named.items()]
+        cls.__signature__ = Signature([*made, Parameter("maximize", Parameter.KEYWORD_ONLY, default=False)])
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        owner = type(self).__name__
+        try:
+            given = self.__signature__.bind(*args, **named)
+        except TypeError as error:
+            raise TypeError(f"{owner}: {error}") from None
+        given.apply_defaults()
+        params, settings = given.arguments.pop("params"), given.arguments
+        if isinstance(params, int | float):
+            rate = settings["lr"]
+            if rate is not None:
+                raise TypeError(
+                    f"two learning rates, {params!r} and {rate!r}; name the other settings, as in {owner}({params!r}, momentum=0.9)."
+                )
+            settings["lr"] = float(params)
+            params = None
+        if settings["lr"] is None:
+            settings["lr"] = self.rate
+        settings.update({name: tuple(settings[name]) for name, usual in self.settings.items() if isinstance(usual, tuple)})
+        checked(owner, settings, [(name, *RANGES[name]) for name in settings if name in RANGES])
+        super().__init__(params, settings)
+
+    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
+        return {"lr": group["lr"]}
 
 
-def learning_rate(params: Any, lr: float, given: float | None) -> tuple[Any, float]:
-    """SINGA calls SGD(0.05): a number in the place of the parameters is the learning rate. Raises TypeError if that is given twice."""
-    if isinstance(params, int | float):
-        if given is not None:
-            raise TypeError(f"two learning rates, {params!r} and {given!r}; name the other settings, as in SGD({params!r}, momentum=0.9).")
-        return None, float(params)
-    return params, lr if given is None else given
-
-
-class SGD(Optimizer):
+class SGD(UpdateRule):
     """Gradient descent: v ← μ v + (1 − τ)(g + λ θ), θ ← θ − η v.
 
     momentum μ, dampening τ, weight_decay λ; nesterov looks ahead: θ ← θ − η (g + μ v). The first v is g itself.
@@ -37,36 +83,12 @@ class SGD(Optimizer):
     """
 
     linear = True
+    settings: ClassVar[dict[str, Any]] = {"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: float = 0.0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-3, lr)
-        settings = {
-            "lr": rate,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-        }
-        checked("SGD", settings, [(k, not_negative, "at least 0") for k in ("lr", "momentum", "weight_decay")])
-        if nesterov and (momentum <= 0 or dampening != 0):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if self.defaults["nesterov"] and (self.defaults["momentum"] <= 0 or self.defaults["dampening"] != 0):
             raise ValueError("SGD: nesterov needs momentum > 0 and dampening = 0.")
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
-
-    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
-        return {"lr": group["lr"]}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         if group["weight_decay"]:
@@ -84,35 +106,14 @@ class SGD(Optimizer):
         array -= group["lr"] * grad
 
 
-class Adam(Optimizer):
+class Adam(UpdateRule):
     """m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², θ ← θ − η m̂ / (√v̂ + ε) with m̂ = m / (1 − β₁ᵗ), v̂ = v / (1 − β₂ᵗ).
 
     weight_decay adds λ θ to the gradient; amsgrad uses the largest v so far. Source: Kingma & Ba 2015.
     """
 
     decoupled = False
-    usual_decay = 0.0
-
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float | None = None,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-3, lr)
-        decay = self.usual_decay if weight_decay is None else weight_decay
-        settings = {"lr": rate, "betas": tuple(betas), "eps": eps, "weight_decay": decay, "amsgrad": amsgrad, "maximize": maximize}
-        name = type(self).__name__
-        checked(name, settings, [(k, not_negative, "at least 0") for k in ("lr", "eps", "weight_decay")])
-        checked(name, settings, [("betas", lambda b: len(b) == 2 and all(share(v) for v in b), "two numbers in [0, 1)")])
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
+    settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False}
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The learning rate and the root's divisor with the corrections for moments that began at 0; for AdamW by what θ shrinks."""
@@ -142,44 +143,17 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: θ ← (1 − η λ) θ before Adam's update. Source: Loshchilov & Hutter 2019."""
 
     decoupled = True
-    usual_decay = 1e-2
+    settings: ClassVar[dict[str, Any]] = {**Adam.settings, "weight_decay": 1e-2}
 
 
-class RMSprop(Optimizer):
+class RMSprop(UpdateRule):
     """v ← α v + (1 − α) g², θ ← θ − η g / (√v + ε); centered subtracts the mean gradient's square from v; momentum as in SGD.
 
     Source: Hinton's lecture 6, in PyTorch's form.
     """
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum: float = 0.0,
-        centered: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-2, lr)
-        settings = {
-            "lr": rate,
-            "alpha": alpha,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "centered": centered,
-            "maximize": maximize,
-        }
-        checked("RMSprop", settings, [(k, not_negative, "at least 0") for k in ("lr", "alpha", "eps", "weight_decay", "momentum")])
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
-
-    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
-        return {"lr": group["lr"]}
+    rate = 1e-2
+    settings: ClassVar[dict[str, Any]] = {"alpha": 0.99, "eps": 1e-8, "weight_decay": 0.0, "momentum": 0.0, "centered": False}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         if group["weight_decay"]:
@@ -201,33 +175,11 @@ class RMSprop(Optimizer):
         array -= group["lr"] * step
 
 
-class Adagrad(Optimizer):
+class Adagrad(UpdateRule):
     """v ← v + g², θ ← θ − η g / (√v + ε), the rate falling as η / (1 + (t − 1) lr_decay). Source: Duchi et al. 2011."""
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        lr_decay: float = 0.0,
-        weight_decay: float = 0.0,
-        initial_accumulator_value: float = 0.0,
-        eps: float = 1e-10,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-2, lr)
-        settings = {
-            "lr": rate,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-            "maximize": maximize,
-        }
-        checked("Adagrad", settings, [(k, not_negative, "at least 0") for k in settings if k != "maximize"])
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
+    rate = 1e-2
+    settings: ClassVar[dict[str, Any]] = {"lr_decay": 0.0, "weight_decay": 0.0, "initial_accumulator_value": 0.0, "eps": 1e-10}
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         t = state["step"] = state.get("step", 0) + 1

@@ -1,4 +1,6 @@
-"""Further update rules, less often used than those of rules.py; conventions and notation are the same.
+"""Update rules less often used than those of rules.py: variants of Adam, Adagrad and gradient descent.
+
+Conventions and notation are the same.
 
 Where a rule changes its formula with the number of steps, `numbers` gives factors that make one formula of all: so the rule stays
 arithmetic with arrays, as a compiled step needs it.
@@ -7,12 +9,12 @@ arithmetic with arrays, as a compiled step needs it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from ..backend import Array, materialise, ones
 from ..ops.elementwise import abs_, clamp, maximum, sign, where
-from .optimizer import Group, Optimizer, buffer, checked
-from .rules import learning_rate, not_negative, share
+from .optimizer import Group, buffer
+from .rules import UpdateRule
 
 
 def _decayed(array: Array, grad: Array, group: Group) -> Array:
@@ -29,37 +31,11 @@ def _moments(array: Array, grad: Array, state: dict[str, Any], betas: tuple[floa
     return m, v
 
 
-def _check(owner: str, settings: Group) -> None:
-    """Raises ValueError or TypeError for the settings that many rules share."""
-    names = ("lr", "eps", "weight_decay", "momentum_decay", "lambd", "alpha", "t0")
-    checked(owner, settings, [(k, not_negative, "at least 0") for k in names if k in settings])
-    if "betas" in settings:
-        checked(owner, settings, [("betas", lambda b: len(b) == 2 and all(share(v) for v in b), "two numbers in [0, 1)")])
-
-
-class Adadelta(Optimizer):
+class Adadelta(UpdateRule):
     """v ← ρ v + (1 − ρ) g², Δ = √(u + ε) / √(v + ε) · g, u ← ρ u + (1 − ρ) Δ², θ ← θ − η Δ. Source: Zeiler 2012."""
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1.0, lr)
-        settings = {"lr": rate, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        _check("Adadelta", settings)
-        checked("Adadelta", settings, [("rho", lambda v: 0 <= v <= 1, "in [0, 1]")])
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
-
-    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
-        return {"lr": group["lr"]}
+    rate = 1.0
+    settings: ClassVar[dict[str, Any]] = {"rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         grad, rho, eps = _decayed(array, grad, group), group["rho"], group["eps"]
@@ -72,25 +48,11 @@ class Adadelta(Optimizer):
         array -= group["lr"] * step
 
 
-class Adamax(Optimizer):
+class Adamax(UpdateRule):
     """m ← β₁ m + (1 − β₁) g, u ← max(β₂ u, |g| + ε), θ ← θ − η m / ((1 − β₁ᵗ) u). Source: Kingma & Ba 2015, section 7.1."""
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 2e-3, lr)
-        settings = {"lr": rate, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        _check("Adamax", settings)
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
+    rate = 2e-3
+    settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0}
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The learning rate with the correction for a moment that began at 0."""
@@ -105,39 +67,21 @@ class Adamax(Optimizer):
         array -= group["lr"] * (m / u)
 
 
-class NAdam(Optimizer):
+class NAdam(UpdateRule):
     """Adam that looks ahead: with μₜ = β₁ (1 − 0.96^(t ψ) / 2), ψ the momentum_decay,
     θ ← θ − η ((1 − μₜ) / (1 − Π μ) · g + μₜ₊₁ / (1 − μₜ₊₁ Π μ) · m) / (√v̂ + ε).
 
     decoupled_weight_decay: as in AdamW. Source: Dozat 2016.
     """
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 2e-3, lr)
-        settings = {
-            "lr": rate,
-            "betas": tuple(betas),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        _check("NAdam", settings)
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
+    rate = 2e-3
+    settings: ClassVar[dict[str, Any]] = {
+        "betas": (0.9, 0.999),
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+        "momentum_decay": 4e-3,
+        "decoupled_weight_decay": False,
+    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The rates of the gradient and of the moment; the root's divisor; by what θ shrinks."""
@@ -163,37 +107,14 @@ class NAdam(Optimizer):
         array -= group["of_moment"] * (m / root)
 
 
-class RAdam(Optimizer):
+class RAdam(UpdateRule):
     """Adam that warms up by itself: with ρ∞ = 2 / (1 − β₂) − 1 and ρ = ρ∞ − 2 t β₂ᵗ / (1 − β₂ᵗ), the variance is used only where ρ > 5,
     θ ← θ − η r m̂ / (√v̂ + ε) with r² = (ρ − 4)(ρ − 2) ρ∞ / ((ρ∞ − 4)(ρ∞ − 2) ρ); before that θ ← θ − η m̂.
 
     decoupled_weight_decay: as in AdamW. Source: Liu et al. 2020.
     """
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-3, lr)
-        settings = {
-            "lr": rate,
-            "betas": tuple(betas),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        _check("RAdam", settings)
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
+    settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "decoupled_weight_decay": False}
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """`plain` is the rate of m, `adaptive` that of m / (√v + ε): one of the two is 0."""
@@ -218,32 +139,15 @@ class RAdam(Optimizer):
         array -= group["adaptive"] * (m / (v**0.5 + group["eps"]))
 
 
-class Rprop(Optimizer):
+class Rprop(UpdateRule):
     """Only signs count: a step size of each element grows by η₊ while its gradient keeps its sign, shrinks by η₋ where that changed (and
     the element waits for one step), and θ ← θ − size · sign(g).
 
     etas: (η₋, η₊); step_sizes: the least and the largest; lr: the first. Source: Riedmiller & Braun 1993.
     """
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50.0),
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-2, lr)
-        settings = {"lr": rate, "etas": tuple(etas), "step_sizes": tuple(step_sizes), "maximize": maximize}
-        _check("Rprop", settings)
-        checked("Rprop", settings, [("etas", lambda e: 0 < e[0] < 1 < e[1], "two numbers, one below and one above 1")])
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
-
-    def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
-        return {"lr": group["lr"]}
+    rate = 1e-2
+    settings: ClassVar[dict[str, Any]] = {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50.0)}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
@@ -257,28 +161,13 @@ class Rprop(Optimizer):
         array -= sign(before) * size
 
 
-class ASGD(Optimizer):
+class ASGD(UpdateRule):
     """Gradient descent with weight decay λ (lambd) and a falling rate η / (1 + λ η t)^α, and beside it, in state["ax"], the mean of the
     parameters since step t0 (until then the parameters). Source: Polyak & Juditsky 1992.
     """
 
-    def __init__(
-        self,
-        params: Any = None,
-        lr: float | None = None,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        params, rate = learning_rate(params, 1e-2, lr)
-        settings = {"lr": rate, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize}
-        _check("ASGD", settings)
-        super().__init__(params, settings)
-
-    scheduled = ("lr",)
+    rate = 1e-2
+    settings: ClassVar[dict[str, Any]] = {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, "weight_decay": 0.0}
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The rate, what of θ stays after the decay, and the newest values' share in the mean."""
