@@ -167,6 +167,10 @@ class Lowered:
                 written = self._into(at, instruction, operands, dying)
                 if written is not None:
                     return written
+            if facts.root[number] == number and number in self._escaping:
+                written = self._into_new_memory(at, instruction, operands, dying)
+                if written is not None:
+                    return written
             if name in ("sum", "mean") and (total := self._total(instruction)) is not None:
                 self._release(at, dying, None)
                 return [f"{out} = {total}"]
@@ -233,8 +237,7 @@ class Lowered:
     def _into(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
         """The instruction written into a buffer, None where no kernel can."""
         program, facts = self.program, self.facts
-        has_kernel = instruction.primitive.kernel is not None and self._is_direct(instruction)
-        make = functools.partial(lines_of, instruction.primitive) if has_kernel else None
+        make = self._kernel(instruction)
         if make is None and instruction.primitive.fills and instruction.reads() == [o for o in instruction.operands if type(o) is int]:
             make = self._filling(instruction)
         number = instruction.outputs[0]
@@ -243,29 +246,7 @@ class Lowered:
         if make is None or not kind.nbytes or kind.nbytes != facts.size[number] or not kind.shape or not _dense(strides, kind):
             return None
         scratches: list[Piece] = []
-
-        def scratch(shape: Any, dtype: Any) -> str:
-            needed = Type(shape, dtype)
-            slot = self.arena.take(needed.nbytes)
-            scratches.append(slot)
-            name = f"s{number}_{len(scratches)}"
-            alike = tuple(s // kind.dtype.itemsize * dtype.itemsize for s in strides)
-            self.buffers.append((name, slot, needed, alike if needed.shape == kind.shape else row_major_strides(needed)))
-            return name
-
-        line = Line(
-            operands,
-            [o if type(o) is Literal else A_NUMBER if program.types[o].number else program.types[o] for o in instruction.operands],
-            [facts.strides[o] if type(o) is int else None for o in instruction.operands],
-            instruction.params,
-            f"v{number}",
-            kind,
-            self._static,
-            scratch,
-            self._seen,
-            self.xp,
-            strides,
-        )
+        line = self._line(instruction, operands, kind, strides, scratches)
         self._fixed.add(number)
         buffers, windows = len(self.buffers), len(self.windows)
         lines = make(line)
@@ -292,6 +273,75 @@ class Lowered:
         if number in roots:  # nobody reads it
             self.arena.give(slot)
         return lines
+
+    def _into_new_memory(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
+        """The instruction written by its kernel into memory of its own, which lives on as a result;
+        None where no kernel can."""
+        number = instruction.outputs[0]
+        kind, strides = self.program.types[number], self.facts.strides[number]
+        make = self._kernel(instruction)
+        if make is None or strides is None or not kind.nbytes or not kind.shape:
+            return None
+        if not row_major(strides, kind.shape, kind.dtype):
+            return None
+        scratches: list[Piece] = []
+        buffers, windows = len(self.buffers), len(self.windows)
+        line = self._line(instruction, operands, kind, strides, scratches)
+        lines: list[str] | None = make(line)
+        for slot in scratches:
+            self.arena.give(slot)
+        if lines is None:
+            del self.buffers[buffers:], self.windows[windows:]
+            return None
+        self._release(at, dying, None)
+        like = f"dtype_{kind.dtype}"
+        self.names["new_memory"], self.names[like] = self.xp.empty, kind.dtype
+        return [f"v{number} = new_memory({kind.shape}, {like})", *lines]
+
+    def _kernel(self, instruction: Instruction) -> Any:
+        """What writes the lines of the operation's kernel; None if it has none for these dtypes."""
+        has_kernel = instruction.primitive.kernel is not None and self._is_direct(instruction)
+        return functools.partial(lines_of, instruction.primitive) if has_kernel else None
+
+    def _line(
+        self,
+        instruction: Instruction,
+        operands: list[str],
+        kind: Type,
+        strides: tuple[int, ...],
+        scratches: list[Piece],
+    ) -> Line:
+        """What a kernel is told. scratches: gets the pieces of memory that it takes."""
+        program, facts, number = self.program, self.facts, instruction.outputs[0]
+
+        def scratch(shape: Any, dtype: Any) -> str:
+            needed = Type(shape, dtype)
+            slot = self.arena.take(needed.nbytes)
+            scratches.append(slot)
+            name = f"s{number}_{len(scratches)}"
+            alike = tuple(s // kind.dtype.itemsize * dtype.itemsize for s in strides)
+            as_result = needed.shape == kind.shape
+            laid = alike if as_result else row_major_strides(needed)
+            self.buffers.append((name, slot, needed, laid))
+            return name
+
+        types: list[Any] = []
+        for o in instruction.operands:
+            known: Any = o if type(o) is Literal else program.types[o]
+            types.append(A_NUMBER if type(o) is int and known.number else known)
+        return Line(
+            operands,
+            types,
+            [facts.strides[o] if type(o) is int else None for o in instruction.operands],
+            instruction.params,
+            f"v{number}",
+            kind,
+            self._static,
+            scratch,
+            self._seen,
+            self.xp,
+            strides,
+        )
 
     def _filling(self, instruction: Instruction) -> Any:
         """What writes an instruction whose own forward function takes memory for its result."""

@@ -146,9 +146,14 @@ class UpdateNumbers:
     def count(self, counted: dict[Any, dict[str, Any]] | None = None) -> None:
         """The numbers of the next step. counted: the states after earlier steps of the same run,
         which this one adds to."""
-        known = {} if counted is None else counted
-        self.counted = known.setdefault((id(self.optimizer), id(self.param)), dict(self.state))
-        self.values = self.optimizer.numbers(self.counted, self.group)
+        key = (id(self.optimizer), id(self.param))
+        now = None if counted is None else counted.get(key)
+        if now is None:
+            state = self.optimizer.state.get(key[1])
+            now = {} if state is None else dict(state)
+            if counted is not None:
+                counted[key] = now
+        self.counted, self.values = now, self.optimizer.numbers(now, self.group)
 
     def commit(self) -> None:
         """The step is made."""
