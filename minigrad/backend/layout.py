@@ -83,6 +83,10 @@ def overlaps_itself(array: Array) -> bool:
     strides, shape = array.strides, array.shape
     if len(shape) == 1:
         return False
+    if len(shape) == 2:  # the usual case: rows lie apart, or columns do
+        a, b = abs(strides[0]), abs(strides[1])
+        if a > b * (shape[1] - 1) or b > a * (shape[0] - 1):
+            return False
     end = 0  # how far the last element of the axes seen so far, those of small strides, lies behind the first
     for stride, size in sorted([(abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1]):
         if stride <= end:

@@ -21,14 +21,16 @@ from .modes import state
 from .record import _node, history
 
 
-def assign(target: Tensor, value: Tensor, operation: str, uniform: bool = False) -> Tensor:
+def assign(target: Tensor, value: Tensor, operation: str, uniform: bool = False, checked: bool = False) -> Tensor:
     """Write `value` into `target`'s memory, let `target` take over its history, and return `target`.
 
-    uniform: whether all elements of `value` are one constant number.
+    uniform: whether all elements of `value` are one constant number; checked: whether
+    `check_target` has been called.
     Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to grow, RuntimeError if the dtype does
     not fit.
     """
-    check_target(target, operation, value.node is not None, uniform)
+    if not checked:
+        check_target(target, operation, value.node is not None, uniform)
     if hasattr(value.array, "check_fits"):
         value.array.check_fits(target.array, operation)
     if type(value.node) is OpNode:

@@ -103,6 +103,8 @@ def listed(tensors: Sequence[Any], dim: Any, function: str) -> list[Tensor]:
 def plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
     A copy, so that no change of the index reaches the backward pass. whole: whether this is all of the index, or the part for one axis."""
+    if type(index) is tuple and all([type(part) in _PLAIN_PARTS or _is_plain_slice(part) for part in index]):
+        return index
     if whole and isinstance(index, list) and _stands_for_tuple(index):
         index = tuple(index)
     if isinstance(index, tuple):
@@ -126,6 +128,19 @@ def plain_index(index: Any, like: Any, whole: bool = True) -> Any:
     if hasattr(index, "__index__"):
         return index.__index__()
     raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+
+
+_PLAIN_PARTS = (int, type(None), type(Ellipsis))
+
+
+def _is_plain_slice(part: Any) -> bool:
+    """Whether a part of an index is a slice between Python integers: the usual one, left as it is."""
+    return (
+        type(part) is slice
+        and (part.start is None or type(part.start) is int)
+        and (part.stop is None or type(part.stop) is int)
+        and (part.step is None or type(part.step) is int)
+    )
 
 
 def _with_fitting_masks(parts: tuple[Any, ...], like: Any) -> tuple[Any, ...]:

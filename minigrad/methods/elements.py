@@ -53,7 +53,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     value = _on_device_of(value, self)
     plain = plain_index(index, self.array)
     if ix.is_basic(plain):
-        region = functions.getitem(self, index)
+        region = functions.getitem(self, plain)
         lead = value.ndim - region.ndim
         if lead > 0 and set(value.shape[:lead]) <= {1}:
             value = functions.reshape(value, value.shape[lead:])
@@ -100,7 +100,7 @@ def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
     padded = (1,) * (target.ndim - value.ndim) + value.shape
     if len(padded) != target.ndim or any(a not in (1, b) for a, b in zip(padded, target.shape, strict=True)):
         raise ShapeError(f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape {target.shape}.")
-    return assign(target, ew.overwrite(target, value), operation, uniform)
+    return assign(target, ew.overwrite(target, value), operation, uniform, checked=True)
 
 
 @method

@@ -249,7 +249,7 @@ class Lowered:
         line = self._line(instruction, operands, kind, strides, scratches)
         self._fixed.add(number)
         buffers, windows = len(self.buffers), len(self.windows)
-        lines = make(line)
+        lines: list[str] | None = make(line)
         if lines is None or ((instruction.primitive.fills or ".dot(" in "".join(lines)) and not row_major(strides, kind.shape, kind.dtype)):
             self._fixed.discard(number)
             del self.buffers[buffers:], self.windows[windows:]
