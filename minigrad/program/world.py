@@ -113,6 +113,22 @@ class Watched:
         return None
 
 
+class WatchedWords(Watched):
+    """A dictionary from words to words, such as the kinds of a module's attributes: compared whole,
+    which takes a third of the time."""
+
+    __slots__ = ("copy", "order", "words")
+
+    def __init__(self, name: str, labels: list[str], words: dict[str, str]) -> None:
+        super().__init__(name, labels, lambda: itertools.chain(words, words.values()))
+        self.words, self.copy, self.order = words, dict(words), list(words)
+
+    def difference(self) -> str | None:
+        if self.words == self.copy and [*self.words] == self.order:
+            return None
+        return super().difference() or f"{self.name} has another order"
+
+
 class WatchedTensor:
     """What a program takes for granted of a tensor: whether it is a leaf, whether it has a gradient, that no hooks wait on it."""
 
@@ -230,7 +246,10 @@ class World:
             self._optimizer(name, thing)
         elif isinstance(thing, dict | types.MappingProxyType):
             labels = [f"a key of {name}"] * len(thing) + [f"{name}[{key!r}]" for key in thing]
-            self._watch(name, labels, lambda: itertools.chain(thing, thing.values()))
+            if type(thing) is dict and all(type(v) is str for v in (*thing, *thing.values())):
+                self.watched.append(WatchedWords(name, labels, thing))
+            else:
+                self._watch(name, labels, lambda: itertools.chain(thing, thing.values()))
             self._more_than(dict, name, thing)
         elif isinstance(thing, list | tuple | collections.deque):
             self._watch(name, [f"{name}[{i}]" for i in range(len(thing))], lambda: thing)
