@@ -291,11 +291,22 @@ def table(folder: Path = LESSONS) -> str:
             also = sorted({notebook for notebook, _ in taught_in[f"{key}/{name}"]})
             if also:
                 places += "; taught in " + ", ".join(f"[{_short(n)}]({n})" for n in also)
-            within = ", ".join(dict.fromkeys("equal" if not s.within else f"{s.within:g}" for s in calls))
+            within = ", ".join(dict.fromkeys(_tolerance(s.within) for s in calls))
             differs = " ".join(dict.fromkeys(f"{s.differs[0].upper()}{s.differs[1:]}." for s in calls if s.differs))
             lines.append(f"| {title} | {places} | {within} | {differs or 'agrees'} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _tolerance(within: float) -> str:
+    """0.002, 10⁻⁶ or "equal"."""
+    if not within:
+        return "equal"
+    digits, _, power = f"{within:g}".partition("e")
+    if not power:
+        return digits
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if digits == "1" else f"{digits} · 10{raised}"
 
 
 def _place(shown: Shown) -> str:

@@ -28,9 +28,10 @@ NEEDED = {"sphinx": "sphinx", "myst_nb": "myst-nb", "furo": "furo", "sphinx-math
 INDEX = """\
 # {title}
 
-Automatic differentiation to read, to watch and to do. Each lesson takes twenty to forty minutes, and is a notebook that was run when this
-site was made: the pictures in it step at a click, here as in the notebook. Its exercises wait for somebody to do them, so their checks say
-“not started”. To write in a lesson and to have the exercises checked, open the course in JupyterLab: `minigrad lab`.
+Automatic differentiation to read, to watch and to do. Each lesson takes half an hour to an hour and a half. It is a
+notebook that was run when this site was made, and its pictures step at a click, here as in the notebook. The exercises
+are still to be done, so their checks say “not started”. To work on a lesson and have your answers checked, open the
+course in JupyterLab: `minigrad lab`.
 
 ```{{toctree}}
 :caption: Lessons
@@ -128,6 +129,15 @@ STYLE = """\
 .highlight pre, .cell_output pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .cell_output iframe { border: 0; width: 100%; }
 .cell_output table { font-size: 0.9em; }
+@media (max-width: 46em) {
+  /* A wide figure is scrolled sideways instead of shrunk, and a table of four columns becomes a list. */
+  p:has(> img[src$=".svg"]) { overflow-x: auto; }
+  p > img[src$=".svg"] { max-width: none; width: 36rem; }
+  table.docutils:has(th:nth-child(4)) thead { display: none; }
+  table.docutils:has(th:nth-child(4)) :is(tbody, tr, td) { display: block; border: 0; }
+  table.docutils:has(th:nth-child(4)) tr { padding: 0.5rem 0; border-bottom: 1px solid var(--color-table-border); }
+  table.docutils:has(th:nth-child(4)) td { padding: 0.1rem 0.5rem; }
+}
 """
 
 THEME = """\
