@@ -282,7 +282,7 @@ def table(folder: Path = LESSONS) -> str:
             "",
             f"{document.author}: <{document.address}>",
             "",
-            "| example | run in | within | agrees? |",
+            "| example | run in | compared | agrees? |",
             "|---|---|---|---|",
         ]
         for name, title in document.examples.items():
@@ -299,14 +299,14 @@ def table(folder: Path = LESSONS) -> str:
 
 
 def _tolerance(within: float) -> str:
-    """0.002, 10⁻⁶ or "equal"."""
+    """How it was compared: "within 0.002", "within 10⁻⁶" or "equal"."""
     if not within:
         return "equal"
     digits, _, power = f"{within:g}".partition("e")
     if not power:
-        return digits
+        return f"within {digits}"
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if digits == "1" else f"{digits} · 10{raised}"
+    return f"within 10{raised}" if digits == "1" else f"within {digits} · 10{raised}"
 
 
 def _place(shown: Shown) -> str:

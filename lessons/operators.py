@@ -263,7 +263,7 @@ def _plot(name: str, sample: Sample) -> str:
     drawn.line([(8, to_y(0)), (162, to_y(0))], "axis")
     if xs[0] < 0 < xs[-1]:
         drawn.line([(to_x(0), 8), (to_x(0), 102)], "axis")
-    for values, style in ((slopes, "adjoint"), (ys, "value")):
+    for values, style in ((slopes, "tangent"), (ys, "value")):
         for piece in _pieces(xs, values, low, high, 0.45 if style == "value" else 0.9):
             drawn.line([(to_x(a), to_y(b)) for a, b in piece], style)
     return drawn.text()
@@ -338,7 +338,10 @@ def browse() -> Any:
     """The table for a notebook: families that open at a click, with the pictures in it."""
     from IPython.display import HTML
 
-    parts = ["<style>.ops td{text-align:left;vertical-align:middle;padding:2px 8px} .ops svg{max-width:100%;height:auto}</style>"]
+    parts = [
+        "<style>.ops td{text-align:left;vertical-align:middle;padding:2px 8px} .ops svg{max-width:100%;height:auto}"
+        "@media (max-width:46em){.ops td{display:block}}</style>"
+    ]
     for family, names in families():
         parts.append(f'<details class="ops"><summary><b>{html.escape(family)}</b>: {len(names)}</summary><table>')
         for name in names:

@@ -130,13 +130,15 @@ STYLE = """\
 .cell_output iframe { border: 0; width: 100%; }
 .cell_output table { font-size: 0.9em; }
 @media (max-width: 46em) {
-  /* A wide figure is scrolled sideways instead of shrunk, and a table of four columns becomes a list. */
+  /* A wide figure is scrolled sideways instead of shrunk; rows of wide tables become blocks. */
   p:has(> img[src$=".svg"]) { overflow-x: auto; }
   p > img[src$=".svg"] { max-width: none; width: 36rem; }
-  table.docutils:has(th:nth-child(4)) thead { display: none; }
-  table.docutils:has(th:nth-child(4)) :is(tbody, tr, td) { display: block; border: 0; }
-  table.docutils:has(th:nth-child(4)) tr { padding: 0.5rem 0; border-bottom: 1px solid var(--color-table-border); }
-  table.docutils:has(th:nth-child(4)) td { padding: 0.1rem 0.5rem; }
+  table.docutils:is(:has(img[src$=".svg"]), :has(a[href*="documents_"])) {
+    thead { display: none; }
+    :is(tbody, tr, td) { display: block; border: 0; }
+    tr { padding: 0.5rem 0; border-bottom: 1px solid var(--color-table-border); }
+    td { padding: 0.1rem 0.5rem; }
+  }
 }
 """
 

@@ -298,9 +298,9 @@ def three_colours() -> Picture:
         "v": (580.0, 135.0, "v", "empty"),
         "p": (450.0, 135.0, "·", "empty"),
         "q": (60.0, 135.0, "·", "empty"),
-        "d": (60.0, 220.0, "dx", "adjoint"),
-        "r": (190.0, 220.0, "·", "adjoint"),
-        "s": (320.0, 220.0, "J u", "adjoint"),
+        "d": (60.0, 220.0, "dx", "yellow"),
+        "r": (190.0, 220.0, "·", "yellow"),
+        "s": (320.0, 220.0, "J ẋ", "yellow"),
     }
     edges = [
         ("x", "a"),
@@ -320,7 +320,7 @@ def three_colours() -> Picture:
     p.say(420, 54, "black: the original", "left")
     p.say(420, 186, "blue: first backward", "left value")
     p.say(420, 204, "dashed: dangling, because of v", "left dim", 11)
-    p.say(420, 228, "yellow: second backward", "left adjoint")
+    p.say(420, 228, "yellow: second backward", "left yellow")
     return p
 
 
@@ -393,7 +393,7 @@ def growth() -> Picture:
             h = np.maximum(h @ (scale * rng.standard_normal((100, 100))), 0)
             points.append((float(layer), 0.5 * math.log10((h**2).mean())))
         _curve(p, points, frame, style)
-        p.say(435, (180, 122, 102, 42)[i], f"weights of size {said}", f"left {style}", 11)
+        p.say(428, (180, 122, 102, 42)[i], f"weights of size {said}", f"left {style}", 10)
     p.say(66, 34, "size of the values, powers of ten", "left dim", 11)
     p.say(240, 208, "layer 0 to 10", "dim", 11)
     return p

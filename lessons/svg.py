@@ -9,26 +9,34 @@ from collections.abc import Sequence
 Point = tuple[float, float]
 
 STYLE = (
-    "text{font:12px system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif;fill:#1b1f24;text-anchor:middle}"
+    "text{font:12px system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif;fill:#1b1f24;"
+    "text-anchor:middle}"
     ".left{text-anchor:start}.right{text-anchor:end}.bold{font-weight:600}"
-    ".page{fill:#fff}.line{fill:none;stroke:#1b1f24;stroke-width:1.3}.axis{fill:none;stroke:#b6bcc4;stroke-width:1}"
-    ".value{fill:none;stroke:#0072b2;stroke-width:1.8}.adjoint{fill:none;stroke:#b34700;stroke-width:1.8;stroke-dasharray:5 3}"
-    ".tangent{fill:none;stroke:#7a3e9d;stroke-width:1.8}"
-    "rect.plain,circle.plain{fill:#f4f6f8;stroke:#57606a;stroke-width:1}"
-    "rect.value,circle.value{fill:#dceefa;stroke:#0072b2;stroke-width:1}"
-    "rect.adjoint,circle.adjoint{fill:#fbe5d6;stroke:#b34700;stroke-width:1;stroke-dasharray:none}"
-    "rect.tangent,circle.tangent{fill:#efe4f5;stroke:#7a3e9d;stroke-width:1}"
-    "rect.empty,circle.empty{fill:#fff;stroke:#8c959f;stroke-width:1;stroke-dasharray:3 3}"
-    "text.value{fill:#00517f;stroke:none}text.adjoint{fill:#8a3700;stroke:none}text.tangent{fill:#5d2c7a;stroke:none}"
+    ".page{fill:#fff}.line{fill:none;stroke:#1b1f24;stroke-width:1.3}"
+    ".axis{fill:none;stroke:#b6bcc4;stroke-width:1}"
+    ".value{fill:none;stroke:#0072b2;stroke-width:1.8}"
+    ".tangent{fill:none;stroke:#b34700;stroke-width:1.8;stroke-dasharray:6 3}"
+    ".adjoint{fill:none;stroke:#7a3e9d;stroke-width:1.8;stroke-dasharray:3 2}"
+    ".yellow{fill:none;stroke:#9a6b00;stroke-width:1.8}"
+    "rect,circle{stroke-width:1}"
+    ".plain{fill:#f4f6f8;stroke:#57606a}"
+    "rect.value,circle.value{fill:#dceefa}"
+    "rect.tangent,circle.tangent{fill:#fbe5d6;stroke-dasharray:none}"
+    "rect.adjoint,circle.adjoint{fill:#efe4f5;stroke-dasharray:none}"
+    "rect.yellow,circle.yellow{fill:#fff3c4}"
+    ".empty{fill:#fff;stroke:#8c959f;stroke-dasharray:3 3}"
+    "text.value{fill:#00517f;stroke:none}text.adjoint{fill:#5d2c7a;stroke:none}"
+    "text.tangent{fill:#8a3700;stroke:none}text.yellow{fill:#7a5500;stroke:none}"
     "text.dim{fill:#57606a}"
 )
-"""Blue is a value, orange an adjoint, purple a tangent, as in the viewer."""
+"""Blue is a value, orange a tangent, purple an adjoint, as in the viewer."""
 
 
 class Picture:
     """A drawing of a width and a height (in pixels), on a white page with round corners.
 
-    What is drawn has a style: plain, value, tangent, adjoint, empty; for lines also line and axis. title: what a screen reader says.
+    What is drawn has a style: plain, value, tangent, adjoint, yellow, empty; for lines also line
+    and axis. title: what a screen reader says.
     """
 
     def __init__(self, width: float, height: float, title: str) -> None:
