@@ -64,9 +64,11 @@ def _parameter(program: Program, value: Any) -> str:
         return "(" + ", ".join(_parameter(program, v) for v in value) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, slice):
         return ":".join("" if v is None else str(v) for v in (value.start, value.stop, value.step)).removesuffix(":") or ":"
+    if hasattr(value, "forward"):  # an operation, whose declaration has a dtype and a shape too
+        return str(getattr(value, "name", value))
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"<{value.dtype} {tuple(value.shape)}>"
-    return str(getattr(value, "name", value)) if hasattr(value, "forward") else str(value)
+    return str(value)
 
 
 def _value(program: Program, number: int) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import signals
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 ROOT = Path(__file__).parents[2]
@@ -38,12 +39,6 @@ OTHER_LESSONS = (
 )
 BUSY = "open('busy', 'w').close()\nx = 0\nwhile True: x += 1"
 """A cell that tells when it runs, and never ends."""
-
-
-def _heed_signals() -> None:
-    """A shell starts what runs in the background with SIGINT ignored, and nohup does so with SIGHUP."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 class Command:
@@ -81,7 +76,7 @@ class Command:
                 stdout=inputs if terminal else output,
                 stderr=inputs if terminal else output,
                 start_new_session=True,
-                preexec_fn=_heed_signals,
+                preexec_fn=signals.heed,
             )
 
     def processes(self) -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from minigrad import backend
-from tests.helpers.fake_device import FakeArray, FakeLibrary, Tape, _made
+from tests.helpers.fake_device import FakeArray, FakeLibrary, Tape, _made, synchronised, uploaded
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler for the kernels (apt-get install g++)")
@@ -184,5 +184,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "cupy", library)
     Device.current[:], Stream.current[:], Allocator.current[:] = [Device(0)], [Stream(non_blocking=True)], []
     log.clear()
+    synchronised.clear()
+    uploaded.clear()
     yield library
     assert Tape.current is None

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import signals
+
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="what is left is found in /proc, which Linux has")
 
@@ -60,7 +62,14 @@ def suite(tmp_path, request):
         command = [sys.executable, "-m", "pytest", "-q", *options, "tests"]
         begun.append(
             process := subprocess.Popen(
-                command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+                command,
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+                preexec_fn=signals.heed,
             )
         )
         return process

@@ -20,6 +20,7 @@ from minigrad.viz.picture.marks import palette
 
 from minigrad import viz
 from minigrad.trace.text import table
+from tests.helpers import signals
 from tests.helpers.hand_tracer import sin, trace
 from tests.helpers.trace_samples import all_samples, chain
 
@@ -268,7 +269,11 @@ def test_control_c_in_a_process_leaves_nothing(tmp_path):
         "print('go', flush=True); viz.save(chain(60), sys.argv[1], size='hd', progress=True)"
     )
     run = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "a.webp")], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", program, str(tmp_path / "a.webp")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=signals.heed,
     )
     assert run.stdout.readline() == b"go\n"
     deadline = time.monotonic() + 60
