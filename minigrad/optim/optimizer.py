@@ -180,6 +180,7 @@ class Optimizer:
         theirs = [len(g["params"]) for g in groups]
         if ours != theirs:
             raise ValueError(f"{type(self).__name__}.load_state_dict: the saved groups hold {theirs} parameters, this optimiser's {ours}.")
+        self._stepped = True  # before it was saved, so a schedule may go on
         params = [p for g in self.param_groups for p in g["params"]]
         for group, saved in zip(self.param_groups, groups, strict=True):
             group.update({k: v for k, v in saved.items() if k != "params"})
