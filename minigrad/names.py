@@ -117,7 +117,8 @@ def in_place(function: Callable[..., Any], name: str, shown: str = "") -> Callab
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_target(self, shown or name)
-        return assign(self, function(self, *args, **kwargs), shown or name)
+        made = function(self, *args, **kwargs)
+        return assign(self, made, shown or name, checked=made.node is None)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     method.__doc__ = f"As `{name.rstrip('_')}`, but writes the result into this tensor and returns it."

@@ -50,6 +50,15 @@ def _ending(function: Copying, of_input: Callable[[Tensor], Tensor]) -> Copying:
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
         made = function(*args, **options)
+        if type(made) is Tensor and made.window is None and not options:  # the usual case
+            for a in args:
+                if type(a) is Tensor:
+                    if a is made or (a.window is not None and a.window.base is made):
+                        break
+                elif isinstance(a, list | tuple):
+                    break
+            else:
+                return made
         given = [x for a in (*args, *options.values()) for x in (a if isinstance(a, list | tuple) else (a,)) if isinstance(x, Tensor)]
         if not isinstance(made, tuple):
             return ended(made, given)
