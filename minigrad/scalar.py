@@ -89,7 +89,9 @@ def term_of(
     """The term of an operation's facet, with numbers in the place of parameters and of some inputs.
     None if there is none, or if a parameter in it is no real number."""
     text = scalar(**params) if callable(scalar) else scalar
-    return None if text is None else replaced(parsed(text), {**params, **(numbers or {})})
+    if text is None:
+        return None
+    return replaced(parsed(text), {**params, **(numbers or {})}) if params or numbers else parsed(text)
 
 
 def replaced(term: Term, values: Mapping[str, Any]) -> Term | None:

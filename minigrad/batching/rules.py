@@ -24,19 +24,19 @@ from .value import Batched, aligned, axes_of, packed, union
 def run(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """One operation on operands among which there is a batched one. Called by the engine, on payloads."""
     xp = array_module([o.array if type(o) is Batched else o for o in operands], prim.name)
-    if prim.batch == "itself":
+    axes, batch = union(operands), prim.batch
+    if batch == "pointwise":
+        ndim = max(getattr(o, "ndim", 0) for o in operands)
+        return Batched(prim.forward(xp, *aligned(operands, axes, ndim), **params), axes)
+    if batch == "itself":
         return prim.forward(xp, *operands, **params)
     if prim is scatter_view:
         return _scatter_view(*operands, **params)
     if prim.random:
         (x,) = operands
         return drawn(lambda shape: prim.forward(xp, xp.zeros(shape, x.dtype), **params), x.shape)
-    axes = union(operands)
-    if prim.batch == "pointwise":
-        ndim = max(getattr(o, "ndim", 0) for o in operands)
-        return Batched(prim.forward(xp, *aligned(operands, axes, ndim), **params), axes)
     arrays = aligned(operands, axes)
-    result = prim.batch(prim, xp, arrays, len(axes), **params) if callable(prim.batch) else None
+    result = batch(prim, xp, arrays, len(axes), **params) if callable(batch) else None
     if result is None:
         result = _one_by_one(prim, xp, arrays, len(axes), **params)
     return Batched(result, axes) if prim.outputs == 1 else tuple(Batched(r, axes) for r in result)

@@ -17,6 +17,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from .. import backend, observe
@@ -593,7 +594,7 @@ def _tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
         yield from ((f"{name}{i}", t) for i, t in enumerate(thing) if isinstance(t, Tensor))
     elif isinstance(thing, dict):
         yield from ((f"{dot}{key}", t) for key, t in thing.items() if isinstance(t, Tensor))
-    elif hasattr(thing, "named_parameters") and not isinstance(thing, type):
+    elif not isinstance(thing, type | ModuleType) and hasattr(thing, "named_parameters"):
         yield from ((dot + path, t) for path, t in thing.named_parameters())
         if hasattr(thing, "named_buffers"):
             yield from ((dot + path, t) for path, t in thing.named_buffers())
