@@ -8,6 +8,7 @@ derivative for operators of one number, cells with numbers for the others. SAMPL
 
 from __future__ import annotations
 
+import base64
 import html
 import inspect
 import sys
@@ -335,21 +336,31 @@ def _grid(drawn: Picture, x: float, height: float, m: list[list[str]], style: st
 
 
 def browse() -> Any:
-    """The table for a notebook: families that open at a click, with the pictures in it."""
+    """The table for a notebook: families that open at a click, with the pictures in it.
+
+    Pictures are embedded as images, so that their style stays in them.
+    """
     from IPython.display import HTML
 
-    parts = [
-        "<style>.ops td{text-align:left;vertical-align:middle;padding:2px 8px} .ops svg{max-width:100%;height:auto}"
-        "@media (max-width:46em){.ops td{display:block}}</style>"
-    ]
+    parts = [STYLE]
     for family, names in families():
         parts.append(f'<details class="ops"><summary><b>{html.escape(family)}</b>: {len(names)}</summary><table>')
         for name in names:
-            parts.append(
-                f"<tr><td><code>{html.escape(signature(name))}</code><br>{html.escape(line(name))}</td><td>{picture(name)}</td></tr>"
-            )
+            coded = base64.b64encode(picture(name).encode()).decode()
+            said = f"<code>{html.escape(signature(name))}</code><br>{html.escape(line(name))}"
+            shown = f'<img alt="an example of {name}" src="data:image/svg+xml;base64,{coded}">'
+            parts.append(f"<tr><td>{said}</td><td>{shown}</td></tr>")
         parts.append("</table></details>")
     return HTML("".join(parts))
+
+
+STYLE = """\
+<style>
+.ops td { text-align: left; vertical-align: middle; padding: 2px 8px; }
+.ops img { max-width: 100%; }
+@media (max-width: 46em) { .ops td { display: block; } }
+</style>
+"""
 
 
 def page() -> str:

@@ -127,6 +127,14 @@ def test_a_line_of_the_table_is_the_operators_own_docstring():
         assert len(operators.line(name)) > 1
 
 
+def test_the_table_of_a_notebook_has_a_picture_for_each_operator_and_its_style_stays_in_the_pictures():
+    table = operators.browse().data
+    assert table.count("<img ") == table.count("<tr>") == 75 and table.count("<details") == len([*operators.families()])
+    rules = re.findall(r"^([^{@\n]+)\{", table.partition("</style>")[0], re.MULTILINE)
+    assert rules and all(rule.startswith(".ops ") for rule in rules)
+    assert "<svg" not in table
+
+
 # ---------------------------------------------------------------------------------------------------------------------- figures
 
 
