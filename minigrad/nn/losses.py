@@ -4,6 +4,7 @@ label_smoothing=0.1)`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -39,8 +40,9 @@ class _Loss(Module):
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         function = type(self).function
-        code = function.__code__
-        operands = code.co_varnames[: code.co_argcount - len(function.__defaults__ or ())]
+        plain = inspect.unwrap(function)
+        code = plain.__code__
+        operands = code.co_varnames[: code.co_argcount - len(plain.__defaults__ or ())]
         if len(inputs) + len(named) != len(operands) or not named.keys() <= set(operands):
             got = ", ".join([*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)]) or "nothing"
             raise TypeError(f"{type(self).__name__} is called with ({', '.join(operands)}); got {got}.")

@@ -4,6 +4,7 @@
 
 import copy
 import functools
+import inspect
 import io
 import itertools
 import pickle
@@ -471,3 +472,27 @@ def test_paddings_that_cannot_be_are_told_by_the_layer() -> None:
         nn.Conv1d(1, 1, 3, padding="full")
     with pytest.raises(ValueError, match="ConvTranspose2d: padding must be one number or 2, got 'same'"):
         nn.ConvTranspose2d(1, 1, 3, padding="same")
+
+
+LOSSES = [n for n in dir(nn) if n.endswith("Loss") and not n.startswith("_")]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_is_called_as_its_function(name):
+    """As many operands as the function has, which are its arguments without a default value."""
+    loss = getattr(nn, name)()
+    function = type(loss).function
+    defaults = inspect.Parameter.empty
+    wanted = [p for p in inspect.signature(function).parameters.values() if p.default is defaults]
+    x = mg.linspace(0.1, 0.9, 6).reshape(2, 3)
+    operands = {
+        "CTCLoss": lambda: (mg.zeros(4, 1, 3), mg.tensor([[1]]), mg.tensor([4]), mg.tensor([1])),
+        "CosineEmbeddingLoss": lambda: (x, x * 2, mg.ones(2)),
+        "CrossEntropyLoss": lambda: (x, mg.tensor([0, 2])),
+        "MultiLabelMarginLoss": lambda: (x, mg.tensor([[0, -1, 0], [2, 1, -1]])),
+        "MultiMarginLoss": lambda: (x, mg.tensor([0, 2])),
+        "NLLLoss": lambda: (x, mg.tensor([0, 2])),
+    }.get(name, lambda: (x, x * 0.5, x * 0.25)[: len(wanted)])()
+    assert loss(*operands).tolist() == function(*operands).tolist()
+    with pytest.raises(TypeError, match=f"{name} is called with"):
+        loss(*operands, x)
