@@ -57,6 +57,9 @@ class Facets:
     pointwise operation what its scalar expression counts, or else one other operation for each
     element. None: unknown, taken for one operation an element."""
 
+    domain: str | None = None
+    """Where it has a finite value, in words, for messages to whoever has left that place."""
+
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 

@@ -18,6 +18,7 @@ from minigrad import backend, expression, functions
 from minigrad.cli import complain
 from minigrad.cli.target import Formula, PythonFunction, UsageError, target
 from minigrad.errors import TraceTooLargeError
+from minigrad.primitive import registry
 from minigrad.tensor import Tensor
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
@@ -32,28 +33,6 @@ MAX_VALUE_CHARACTERS = 100_000
 
 _ARGUMENT = re.compile(r"""(?:draw_graph\((?:x, )?(limit|depth)=…\))|\b(size|dpi|fps|steps?|groups|lang)=(?:(["'])(.*?)\3)?""")
 """Arguments as viz's messages spell them."""
-
-_LOGARITHM = "a logarithm is defined for numbers greater than 0"
-_DIVISION = "a division by zero has no value"
-_POWER = "a negative number has whole powers only, zero has none below 0, and float64 ends at about 1.8e308"
-_MINUS_ONE_TO_ONE = "it is defined for numbers from -1 to 1"
-DOMAINS = {
-    "log": _LOGARITHM,
-    "log2": _LOGARITHM,
-    "log10": _LOGARITHM,
-    "log1p": "log1p(x) is the logarithm of 1 + x, defined for x greater than -1",
-    "sqrt": "a square root is defined for numbers from 0 on",
-    "div": _DIVISION,
-    "reciprocal": _DIVISION,
-    "exp": "the result is too large; float64 ends at about 1.8e308",
-    "pow": _POWER,
-    "pow_tensor": _POWER,
-    "asin": _MINUS_ONE_TO_ONE,
-    "acos": _MINUS_ONE_TO_ONE,
-    "atanh": "it is defined for numbers between -1 and 1",
-    "acosh": "it is defined for numbers from 1 on",
-}
-"""Where an operation has a value, for whoever has left that place; by the primitive's name."""
 
 EXAMPLES = """\
 values are numbers, constants such as pi/2, and for array formulas lists such as x=[1,2,3].
@@ -471,7 +450,8 @@ def _show(value: Any) -> str:
 def _reason(operation: str, column: str) -> str:
     if column != "v":
         return "the value is finite there but its derivative is not; use --mode primal for the value alone, or move away from that point"
-    return DOMAINS.get(operation, "the result is too large or undefined; float64 ends at about 1.8e308")
+    domain = getattr(registry.get(operation), "domain", None)
+    return domain or "the result is too large or undefined; float64 ends at about 1.8e308"
 
 
 def _table_words(lang: str) -> dict[str, str]:

@@ -29,6 +29,11 @@ from .error_function import error_function
 from .kernels import Line, row_major
 from .shape import sum_to
 
+_LOGARITHM = "a logarithm is defined for numbers greater than 0"
+_DIVISION = "a division by zero has no value"
+_POWER = "a negative number has whole powers only, zero has none below 0, and float64 ends at about 1.8e308"
+_MINUS_ONE_TO_ONE = "it is defined for numbers from -1 to 1"
+
 
 def real_function(name: str, forward: Callable[..., Any], *rules: Any, **options: Any) -> Primitive:
     """Declare an element-wise function of real numbers whose results are floating."""
@@ -66,7 +71,7 @@ def _opposite(xp: Any, x: Any) -> Any:
 
 sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b")
 mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b")
-div = function("div", lambda g, b: g / b, lambda g, b, y: -g * y / b, called="true_divide", scalar="a / b")
+div = function("div", lambda g, b: g / b, lambda g, b, y: -g * y / b, called="true_divide", scalar="a / b", domain=_DIVISION)
 neg = elementwise("neg", _opposite, lambda g: -g, scalar="-x")
 reciprocal = elementwise(
     "reciprocal",
@@ -74,6 +79,7 @@ reciprocal = elementwise(
     lambda g, y: -g * y * y,
     promote="float",
     scalar="1 / x",
+    domain=_DIVISION,
 )
 floor_divide = elementwise(
     "floor_divide",
@@ -162,7 +168,7 @@ def _stays_even(dtype: Any, n: float) -> bool:
     return float(ignore_float_errors.run(rounded, n)) % 2 == 0 == float(ignore_float_errors.run(rounded, n - 1)) % 2
 
 
-power = elementwise("pow", _power, _pull_power, promote="same", scalar="x ** n")
+power = elementwise("pow", _power, _pull_power, promote="same", scalar="x ** n", domain=_POWER)
 """x to a constant real power n."""
 
 
@@ -189,6 +195,7 @@ pow_ = elementwise(
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     _pull_exponent,
     scalar="a ** b",
+    domain=_POWER,
 )
 """a to a varying power b."""
 
@@ -202,7 +209,7 @@ def _tames_logarithm(b: Any) -> Any:
     return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
 
 
-sqrt = function("sqrt", lambda g, y: g / (2 * y), notation="sqrt(x)")
+sqrt = function("sqrt", lambda g, y: g / (2 * y), notation="sqrt(x)", domain="a square root is defined for numbers from 0 on")
 rsqrt = elementwise(
     "rsqrt",
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, ignore_float_errors.run(xp.sqrt, x)),
@@ -217,13 +224,13 @@ square = elementwise(
 
 # ---------------------------------------------------------------------------------------------------- exponentials and logarithms
 
-exp = function("exp", lambda g, y: g * y, notation="e ** x")
+exp = function("exp", lambda g, y: g * y, notation="e ** x", domain="the result is too large; float64 ends at about 1.8e308")
 exp2 = function("exp2", lambda g, y: g * (math.log(2) * y))
 expm1 = function("expm1", lambda g, x: g * exp(x))
-log = function("log", lambda g, x: g / x, symbol="ln")
-log2 = function("log2", lambda g, x: g / (math.log(2) * x))
-log10 = function("log10", lambda g, x: g / (math.log(10) * x))
-log1p = function("log1p", lambda g, x: g / (x + 1))
+log = function("log", lambda g, x: g / x, symbol="ln", domain=_LOGARITHM)
+log2 = function("log2", lambda g, x: g / (math.log(2) * x), domain=_LOGARITHM)
+log10 = function("log10", lambda g, x: g / (math.log(10) * x), domain=_LOGARITHM)
+log1p = function("log1p", lambda g, x: g / (x + 1), domain="log1p(x) is the logarithm of 1 + x, defined for x greater than -1")
 logaddexp = function("logaddexp", lambda g, a, b: g * sigmoid(a - b), lambda g, a, b: g * sigmoid(b - a), real_only=True, cost=(0, 2, 3))
 
 # ------------------------------------------------------------------------------------------- circular and hyperbolic functions
@@ -231,8 +238,8 @@ logaddexp = function("logaddexp", lambda g, a, b: g * sigmoid(a - b), lambda g, 
 sin = function("sin", lambda g, x: g * cos(x))
 cos = function("cos", lambda g, x: g * -sin(x))
 tan = function("tan", lambda g, y: g * (1 + y * y))
-asin = function("asin", lambda g, x: g * rsqrt(1 - x * x), called="arcsin", symbol="arcsin")
-acos = function("acos", lambda g, x: -g * rsqrt(1 - x * x), called="arccos", symbol="arccos")
+asin = function("asin", lambda g, x: g * rsqrt(1 - x * x), called="arcsin", symbol="arcsin", domain=_MINUS_ONE_TO_ONE)
+acos = function("acos", lambda g, x: -g * rsqrt(1 - x * x), called="arccos", symbol="arccos", domain=_MINUS_ONE_TO_ONE)
 atan = function("atan", lambda g, x: g / (1 + x * x), called="arctan", symbol="arctan")
 atan2 = real_function(
     "atan2",
@@ -244,8 +251,12 @@ sinh = function("sinh", lambda g, x: g * cosh(x))
 cosh = function("cosh", lambda g, x: g * sinh(x))
 tanh = elementwise("tanh", lambda xp, x: xp.tanh(x), lambda g, y: g * (1 - y * y), promote="float")
 asinh = elementwise("asinh", lambda xp, x: xp.arcsinh(x), lambda g, x: g * rsqrt(x * x + 1), promote="float", symbol="arsinh")
-acosh = function("acosh", lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), called="arccosh", symbol="arcosh")
-atanh = function("atanh", lambda g, x: g / (1 - x * x), called="arctanh", symbol="artanh")
+acosh = function(
+    "acosh", lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), called="arccosh", symbol="arcosh", domain="it is defined for numbers from 1 on"
+)
+atanh = function(
+    "atanh", lambda g, x: g / (1 - x * x), called="arctanh", symbol="artanh", domain="it is defined for numbers between -1 and 1"
+)
 erf = real_function("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)))
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from minigrad.primitive import registry
+
 ROOT = Path(__file__).resolve().parents[2]
 
 LAYERS: list[set[str]] = [
@@ -253,3 +255,34 @@ def test_no_line_of_javascript_is_longer_than_100_columns():
         if len(line) > 100
     ]
     assert not found, "\n".join(found)
+
+
+TABLES_OF_NAMES = {
+    "minigrad/expression.py": "what a typed formula may call: names that users write",
+    "minigrad/nodes.py": "PyTorch's names of nodes",
+    "minigrad/autograd/node_names.py": "PyTorch's names of nodes",
+    "minigrad/scalar.py": "the words of a language",
+    "minigrad/arrays/picking.py": "the kinds of scatter_reduce",
+    "minigrad/backend/float_errors.py": "advice by routine of LAPACK",
+}
+
+
+def texts_of(node: ast.AST) -> list[str]:
+    """The words of a literal collection, or of one text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.split()
+    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def test_no_table_outside_the_declarations_names_operations():
+    """What a mechanism wants to know of an operation is a facet of its declaration (facets.py)."""
+    found = set()
+    for path in tracked():
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix == ".py" and name.startswith("minigrad/") and not name.startswith("minigrad/ops/"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                words = texts_of(node)
+                if len(words) >= 4 and sum(word in registry for word in words) >= 0.75 * len(words):
+                    found.add(name)
+    assert found - set(TABLES_OF_NAMES) == set()
