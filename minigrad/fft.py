@@ -16,25 +16,25 @@ from typing import Any
 from . import backend
 from . import functions as fn
 from .errors import DTypeError, ShapeError
-from .names import publish, respell
+from .names import TensorLike, publish, respell
 from .ops.fourier import fft as _transform
 from .tensor import Tensor, as_tensor
 
 
-def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def fftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The transform along several dimensions (all of them, or the last len(s))."""
     x, axes = _prepared(input, s, dim, "fftn")
     return _run(x, axes, False, norm, "fftn")
 
 
-def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def ifftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse transform along several dimensions (all of them, or the last len(s))."""
     x, axes = _prepared(input, s, dim, "ifftn")
     return _run(x, axes, True, norm, "ifftn")
 
 
 @fn.in_own_memory
-def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def rfftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The transform of a real x along several dimensions, halved along the last of them. Raises DTypeError for complex ones."""
     if backend.is_complex(as_tensor(input).dtype):
         raise DTypeError("rfft: needs a real tensor, got a complex one. Use fft, or take .real first.")
@@ -44,7 +44,7 @@ def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
 
 
 @fn.in_own_memory
-def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def irfftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of `rfftn`; the last of the dimensions gets the length s[-1] (default: an even number)."""
     x = as_tensor(input)
     axes = _axes(x, s, dim, "irfftn")
@@ -61,12 +61,12 @@ def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
     return fn.real(_run(fn.cat([x, mirrored], last), (last,), True, norm, "irfftn"))
 
 
-def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def hfftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The real transform along several dimensions of an x of which the last one is given by half, as of `irfftn`."""
     return irfftn(fn.conj(as_tensor(input)), s, dim, _turned(norm, "hfftn"))
 
 
-def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def ihfftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of `hfftn`. Raises DTypeError for complex x."""
     return fn.conj(rfftn(input, s, dim, _turned(norm, "ihfftn")))
 
@@ -115,12 +115,12 @@ def _turned(norm: str | None, function: str) -> str:
     return turned[norm]
 
 
-def fftshift(input: Any, dim: Any = None) -> Tensor:
+def fftshift(input: TensorLike, dim: Any = None) -> Tensor:
     """Frequency 0 in the middle instead of at the beginning."""
     return _shifted(input, dim, lambda n: n // 2, "fftshift")
 
 
-def ifftshift(input: Any, dim: Any = None) -> Tensor:
+def ifftshift(input: TensorLike, dim: Any = None) -> Tensor:
     """Undoes `fftshift`."""
     return _shifted(input, dim, lambda n: -(n // 2), "ifftshift")
 
@@ -135,7 +135,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
     return fn.arange(0, n // 2 + 1, dtype=dtype or backend.default_dtype(), device=device) / (n * d)
 
 
-def _shifted(input: Any, dim: Any, places: Any, function: str) -> Tensor:
+def _shifted(input: TensorLike, dim: Any, places: Any, function: str) -> Tensor:
     from .arrays import roll
 
     x = as_tensor(input)
@@ -160,7 +160,7 @@ def _axes(x: Tensor, s: Any, dim: Any, function: str) -> tuple[int, ...]:
     return axes
 
 
-def _prepared(input: Any, s: Any, dim: Any, function: str) -> tuple[Tensor, tuple[int, ...]]:
+def _prepared(input: TensorLike, s: Any, dim: Any, function: str) -> tuple[Tensor, tuple[int, ...]]:
     """x as complex numbers, cut or filled up to the lengths `s`, and the axes to transform."""
     x = as_tensor(input)
     axes = _axes(x, s, dim, function)
@@ -183,7 +183,7 @@ def _run(x: Tensor, axes: tuple[int, ...], inverse: bool, norm: str | None, func
     if norm not in there:
         raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}.')
     scale = there[norm] if not inverse else 1 / n / there[norm]
-    return _transform(x, axes=axes, inverse=inverse, scale=scale)  # type: ignore[no-any-return]
+    return _transform(x, axes=axes, inverse=inverse, scale=scale)
 
 
 respell(__name__, publish(__name__, method=False))

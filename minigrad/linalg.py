@@ -21,7 +21,7 @@ from .arrays.running import vector_norm
 from .batching import all_examples
 from .errors import DTypeError, LinAlgError, ShapeError
 from .functions import matmul
-from .names import attach, public, publish, respell, respelt
+from .names import TensorLike, attach, public, publish, respell, respelt
 from .ops import factorisations as fa
 from .primitive import in_float32
 from .tensor import Tensor, as_tensor, wrap
@@ -134,7 +134,7 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _matrix(x: Any, function: str, square: bool = False) -> Tensor:
+def _matrix(x: TensorLike, function: str, square: bool = False) -> Tensor:
     x = as_tensor(x)
     name = f"linalg.{function}"
     if x.ndim < 2:
@@ -143,21 +143,21 @@ def _matrix(x: Any, function: str, square: bool = False) -> Tensor:
         raise DTypeError(f"{name}: needs float32, float64 or complex numbers, got {x.dtype}. Convert first, for instance with .float().")
     if square and x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"{name}: the matrices must be square, got {x.shape[-2]} by {x.shape[-1]} (shape {x.shape}).")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 # ------------------------------------------------------------------------------------------------------------- equations, inverses
 
 
-def inv(A: Any) -> Tensor:
+def inv(A: TensorLike) -> Tensor:
     """The inverse of square matrices. Raises LinAlgError for singular ones. To multiply by an inverse, `solve` is faster and more
     accurate.
     """
-    return fa.inv(_matrix(A, "inv", square=True))  # type: ignore[no-any-return]
+    return fa.inv(_matrix(A, "inv", square=True))
 
 
 @fn.in_own_memory
-def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
+def solve(A: TensorLike, B: TensorLike, *, left: bool = True) -> Tensor:
     """The X with A X = B (X A = B if not `left`). A is (…, n, n); B is (…, n, k), or vectors: (n,), or A's shape without its last axis.
     Batch axes broadcast. Raises LinAlgError for singular matrices.
     """
@@ -176,7 +176,7 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
     return fn.squeeze(X, -1) if vectors else X
 
 
-def pinv(A: Any, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
+def pinv(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
     """The Moore-Penrose inverse. Singular values up to `rtol` times the largest, and up to `atol`, count as 0: numbers, or tensors with one
     for each matrix. By default atol is 0, and rtol is 0 beside an atol above 0, else the larger side times the dtype's precision.
     hermitian: of A only the lower triangle is read. Differentiable where the rank does not change.
@@ -194,12 +194,12 @@ def pinv(A: Any, rtol: Any = None, hermitian: bool = False, *, atol: Any = None)
         return fn.stack(matrices).reshape((*lead, A.shape[-1], A.shape[-2])) if matrices else pinv(A)
     smallest = 0.0 if least is None else float(least)
     if share is None and not smallest > 0:
-        return fa.pinv(A, rtol=max(A.shape[-2:]) * backend.precision(A.dtype))  # type: ignore[no-any-return]
+        return fa.pinv(A, rtol=max(A.shape[-2:]) * backend.precision(A.dtype))
     settings = {"atol": smallest} if smallest > 0 else {}
-    return fa.pinv(A, rtol=0.0 if share is None else float(share), **settings)  # type: ignore[no-any-return]
+    return fa.pinv(A, rtol=0.0 if share is None else float(share), **settings)
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def solve_triangular(A: TensorLike, B: TensorLike, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The X with A X = B (X A = B if not `left`) for triangular matrices A, of which only that triangle is read; unitriangular: with
     ones on the diagonal, which is not read either.
     """
@@ -211,7 +211,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 
 
 @public(function=False, method=True, out=True)  # mg.cholesky_solve
-def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
+def cholesky_solve(B: TensorLike, L: TensorLike, upper: bool = False) -> Tensor:
     """The X with L Lᴴ X = B (Uᴴ U X = B if `upper`)."""
     L = _matrix(L, "cholesky_solve", square=True)
     L = fa.adjoint(arrays.triu(L)) if upper else arrays.tril(L)
@@ -219,13 +219,13 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
 
 
 @public(function=False, method=True, out=True)  # mg.cholesky_inverse
-def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
+def cholesky_inverse(L: TensorLike, upper: bool = False) -> Tensor:
     """The inverse of L Lᴴ (of Uᴴ U if `upper`)."""
     L = _matrix(L, "cholesky_inverse", square=True)
     return cholesky_solve(fn.broadcast_to(_identity(L), L.shape), L, upper)
 
 
-def inv_ex(A: Any, *, check_errors: bool = False) -> InverseResult:
+def inv_ex(A: TensorLike, *, check_errors: bool = False) -> InverseResult:
     """`inv` that tells of singular matrices in `info` instead of raising; their inverse is NaN. check_errors: raise after all."""
     A = _matrix(A, "inv_ex", square=True)
     info, safe = _without_singular(A)
@@ -233,7 +233,7 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> InverseResult:
     return InverseResult(_nan_where(info, inv(safe)), info)
 
 
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> SolveResult:
+def solve_ex(A: TensorLike, B: TensorLike, *, left: bool = True, check_errors: bool = False) -> SolveResult:
     """`solve` that tells of singular matrices in `info` instead of raising; their X is NaN. check_errors: raise after all."""
     A, B = _matrix(A, "solve_ex", square=True), as_tensor(B)
     info, safe = _without_singular(A)
@@ -243,7 +243,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     return SolveResult(_nan_where(info, X, 1 if vectors else 2), info)
 
 
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyResult:
+def cholesky_ex(A: TensorLike, *, upper: bool = False, check_errors: bool = False) -> CholeskyResult:
     """`cholesky` that tells of matrices that are not positive definite in `info` instead of raising; their L is NaN. check_errors: raise
     after all.
     """
@@ -261,7 +261,7 @@ def _first(found: Tensor) -> Tensor:
     if found.shape[-1] == 0:
         return fn.zeros(found.shape[:-1], dtype=backend.int32, device=found.device)
     place = fn.argmax(found.to(backend.int64), -1) + 1
-    return fn.where(fn.any(found, -1), place, 0).to(backend.int32)  # type: ignore[no-any-return]
+    return fn.where(fn.any(found, -1), place, 0).to(backend.int32)
 
 
 def _without_singular(A: Tensor) -> tuple[Tensor, Tensor]:
@@ -272,7 +272,7 @@ def _without_singular(A: Tensor) -> tuple[Tensor, Tensor]:
 
 def _nan_where(info: Tensor, x: Tensor, axes: int = 2) -> Tensor:
     """x, with NaN for the examples that failed."""
-    return fn.where(info.reshape((*info.shape, *(1,) * axes)) == 0, x, math.nan)  # type: ignore[no-any-return]
+    return fn.where(info.reshape((*info.shape, *(1,) * axes)) == 0, x, math.nan)
 
 
 def _raise_for(info: Tensor, check: bool, function: str, what: str) -> None:
@@ -280,21 +280,24 @@ def _raise_for(info: Tensor, check: bool, function: str, what: str) -> None:
         raise LinAlgError(f"linalg.{function}: {what}")
 
 
-def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Tensor:
+def lu_solve(LU: TensorLike, pivots: TensorLike, B: TensorLike, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The X with A X = B (X A = B if not `left`; with Aᴴ for A if `adjoint`), where LU and pivots are `lu_factor(A)`."""
     P, L, U = lu_unpack(LU, pivots)
     if L.shape[-1] != U.shape[-1] or L.shape[-2] != U.shape[-2]:
         raise ShapeError(f"linalg.lu_solve: the matrices must be square, got LU of shape {as_tensor(LU).shape}.")
     B = _matrix(B, "lu_solve")
     if adjoint:
-        return fa.adjoint(lu_solve(LU, pivots, fa.adjoint(B), left=not left))  # type: ignore[no-any-return]
+        out: Tensor = fa.adjoint(lu_solve(LU, pivots, fa.adjoint(B), left=not left))
+        return out
     if left:
         return solve(U, solve(L, matmul(P.mT, B)))
     return matmul(solve(L, solve(U, B, left=False), left=False), P.mT)
 
 
 @public(function=False, method=True, theirs="b A")  # mg.triangular_solve
-def triangular_solve(B: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> TriangularSolveResult:
+def triangular_solve(
+    B: TensorLike, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> TriangularSolveResult:
     """X with A X = B (Aᵀ X = B if `transpose`), and A; see `solve_triangular`, whose older name in PyTorch this is."""
     A = _matrix(A, "triangular_solve", square=True)
     coefficients, upper = (A.mT, not upper) if transpose else (A, upper)
@@ -302,35 +305,35 @@ def triangular_solve(B: Any, A: Any, upper: bool = True, transpose: bool = False
 
 
 @fn.in_own_memory
-def tensorinv(A: Any, ind: int = 2) -> Tensor:
+def tensorinv(A: TensorLike, ind: int = 2) -> Tensor:
     """The inverse of A as a map from its last axes to its first `ind` ones: tensordot(tensorinv(A), A, ind) is the identity."""
     A = as_tensor(A)
     first, last = A.shape[:ind], A.shape[ind:]
     if ind < 1 or math.prod(first) != math.prod(last):
         raise ShapeError(f"linalg.tensorinv: the first {ind} axes of shape {A.shape} must hold as many elements as the others.")
-    return inv(A.reshape(math.prod(first), -1)).reshape((*last, *first))  # type: ignore[no-any-return]
+    return inv(A.reshape(math.prod(first), -1)).reshape((*last, *first))
 
 
 @fn.in_own_memory
-def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Tensor:
+def tensorsolve(A: TensorLike, B: TensorLike, dims: Sequence[int] | None = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; dims: axes of A that are moved to its end first."""
     A, B = as_tensor(A), as_tensor(B)
     if dims is not None:
         A = fn.movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     if not math.prod(A.shape[: B.ndim]) == math.prod(A.shape[B.ndim :]) == B.numel():
         raise ShapeError(f"linalg.tensorsolve: a right side of shape {B.shape} does not fit A of shape {A.shape}.")
-    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(A.shape[B.ndim :])  # type: ignore[no-any-return]
+    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(A.shape[B.ndim :])
 
 
 @public(method=True)
-def matrix_power(A: Any, n: int) -> Tensor:
+def matrix_power(A: TensorLike, n: int) -> Tensor:
     """A multiplied n times with itself, by repeated squaring; negative n: the inverse's power; 0: the identity."""
     A = _matrix(A, "matrix_power", square=True)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
         never = fn.zeros((), dtype=backend.bool_, device=A.device)  # A with the gradient 0, as a constant's
-        return fn.where(never, A, _identity(A))  # type: ignore[no-any-return]
+        return fn.where(never, A, _identity(A))
     out: Tensor | None = None
     while True:
         if n % 2:
@@ -346,7 +349,7 @@ def _identity(A: Tensor) -> Tensor:
 
 
 @public(method=True)
-def matrix_exp(A: Any) -> Tensor:
+def matrix_exp(A: TensorLike) -> Tensor:
     """e to the A = Σ A^k / k!: the matrix is halved until it is small, its Taylor series summed, and the result squared as often
     again.
     """
@@ -366,15 +369,15 @@ def matrix_exp(A: Any) -> Tensor:
 
 
 @public(method=True)
-def det(A: Any) -> Tensor:
+def det(A: TensorLike) -> Tensor:
     """The determinant of square matrices. Its gradient, the cofactors, exists for singular ones too (a second derivative there
     raises).
     """
-    return fa.det(_matrix(A, "det", square=True))  # type: ignore[no-any-return]
+    return fa.det(_matrix(A, "det", square=True))
 
 
 @public(method=True)
-def slogdet(A: Any) -> SlogdetResult:
+def slogdet(A: TensorLike) -> SlogdetResult:
     """Sign (or phase) and logarithm of the absolute value of the determinant, which overflow less easily; (0, -inf) for singular
     matrices.
     """
@@ -383,7 +386,7 @@ def slogdet(A: Any) -> SlogdetResult:
 
 
 @public(method=True)
-def logdet(A: Any) -> Tensor:
+def logdet(A: TensorLike) -> Tensor:
     """ln det A: NaN where the determinant is negative, -inf where it is 0."""
     sign, size = slogdet(A)
     return fn.log(sign) + size
@@ -393,15 +396,15 @@ def logdet(A: Any) -> Tensor:
 
 
 @public(method=True)
-def cholesky(A: Any, *, upper: bool = False) -> Tensor:
+def cholesky(A: TensorLike, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L Lᴴ (or its adjoint, if `upper`) of Hermitian positive definite matrices, of which that triangle
     is read. The gradient is Hermitian. Raises LinAlgError where a matrix is not positive definite.
     """
     A = _matrix(A, "cholesky", square=True)
-    return fa.adjoint(fa.cholesky(fa.adjoint(A))) if upper else fa.cholesky(A)  # type: ignore[no-any-return]
+    return fa.adjoint(fa.cholesky(fa.adjoint(A))) if upper else fa.cholesky(A)
 
 
-def lu(A: Any, *, pivot: bool = True) -> LUResult:
+def lu(A: TensorLike, *, pivot: bool = True) -> LUResult:
     """Permutation P, lower triangular L with ones on its diagonal and upper triangular U, A = P L U, by Gaussian elimination. For A (…, m,
     n) L is (…, m, k) and U (…, k, n), k the smaller of m and n. Differentiable where the first k columns are independent.
 
@@ -412,7 +415,7 @@ def lu(A: Any, *, pivot: bool = True) -> LUResult:
     return lu_unpack(LU, pivots)
 
 
-def lu_factor(A: Any, *, pivot: bool = True) -> LUFactorResult:
+def lu_factor(A: TensorLike, *, pivot: bool = True) -> LUFactorResult:
     """`lu` as LAPACK keeps it, for `lu_solve` and `lu_unpack`: U on and above the diagonal of one matrix, L below it; and the rows (counted
     from 1, int32) that took each row's place in turn.
     """
@@ -429,7 +432,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LUFactorResult:
     return LUFactorResult(fn.cat([first, rest], -1), pivots)
 
 
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
+def lu_factor_ex(A: TensorLike, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
     """`lu_factor`, and where U has its first 0 on the diagonal (counted from 1; 0: nowhere). check_errors: raise LinAlgError there."""
     LU, pivots = lu_factor(A, pivot=pivot)
     info = _first(diagonal(LU.detach()) == 0)
@@ -438,7 +441,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
 
 
 @public(function=False, method=False, theirs="LU_data LU_pivots")  # mg.lu_unpack
-def lu_unpack(LU: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
+def lu_unpack(LU: TensorLike, pivots: TensorLike, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
     """P, L and U of `lu` from what `lu_factor` gives; what is not asked for is empty."""
     LU, pivots = _matrix(LU, "lu_unpack"), as_tensor(pivots)
     k = min(LU.shape[-2:])
@@ -460,23 +463,23 @@ def _permutation(pivots: Tensor, A: Tensor) -> Tensor:
     """P with A = P L U, in the dtype of A."""
     order = fa.row_order(pivots, size=A.shape[-2])
     rows = fn.arange(A.shape[-2], device=A.device).unsqueeze(-1)
-    return (rows == order.unsqueeze(-2)).to(A.dtype)  # type: ignore[no-any-return]
+    return (rows == order.unsqueeze(-2)).to(A.dtype)
 
 
-def _lu(A: Any, pivot: bool = True, get_infos: bool = False) -> LUFactorResult | tuple[Tensor, Tensor, Tensor]:
+def _lu(A: TensorLike, pivot: bool = True, get_infos: bool = False) -> LUFactorResult | tuple[Tensor, Tensor, Tensor]:
     """`linalg.lu_factor` under its older name: L and U in one matrix, the pivots, and if asked for where U has its first 0."""
     return tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else lu_factor(A, pivot=pivot)  # type: ignore[return-value]
 
 
 @public(theirs="b LU_data LU_pivots")
-def _lu_solve(B: Any, LU: Any, pivots: Any) -> Tensor:
+def _lu_solve(B: TensorLike, LU: TensorLike, pivots: TensorLike) -> Tensor:
     """`linalg.lu_solve` under its older name: the X with A X = B."""
     return lu_solve(LU, pivots, B)
 
 
 @public(function=False, method=True)  # mg.geqrf
 @fn.in_own_memory
-def geqrf(A: Any) -> QRFactorResult:
+def geqrf(A: TensorLike) -> QRFactorResult:
     """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal, the vectors of the reflections below it,
     and their factors τ. No derivative (`qr` has one).
     """
@@ -485,7 +488,7 @@ def geqrf(A: Any) -> QRFactorResult:
 
 
 @public(method=True)
-def qr(A: Any, mode: str | bool = "reduced", *, some: bool | None = None) -> QRResult:
+def qr(A: TensorLike, mode: str | bool = "reduced", *, some: bool | None = None) -> QRResult:
     """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first columns, as many as Q has, are
     independent.
 
@@ -513,7 +516,7 @@ def qr(A: Any, mode: str | bool = "reduced", *, some: bool | None = None) -> QRR
     return QRResult(Q, fn.cat([R, fa.adjoint(Q) @ A[..., m:]], -1))
 
 
-def eigh(A: Any, UPLO: str = "L") -> EighResult:
+def eigh(A: TensorLike, UPLO: str = "L") -> EighResult:
     """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read. The
     gradient is Hermitian; in forward mode the Hermitian part of a tangent counts.
 
@@ -526,12 +529,12 @@ def eigh(A: Any, UPLO: str = "L") -> EighResult:
     return EighResult(*fa.eigh(A if UPLO.upper() == "L" else fa.adjoint(A)))
 
 
-def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
+def eigvalsh(A: TensorLike, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending."""
     return eigh(A, UPLO).eigenvalues
 
 
-def eig(A: Any) -> EigResult:
+def eig(A: TensorLike) -> EigResult:
     """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real; in LAPACK's order.
 
     Eigenvectors are determined up to a phase, so only functions that do not depend on it have a meaningful gradient; between equal
@@ -540,12 +543,12 @@ def eig(A: Any) -> EigResult:
     return EigResult(*fa.eig(_matrix(A, "eig", square=True)))
 
 
-def eigvals(A: Any) -> Tensor:
+def eigvals(A: TensorLike) -> Tensor:
     """The eigenvalues of square matrices, complex, in LAPACK's order."""
     return eig(A).eigenvalues
 
 
-def svd(A: Any, full_matrices: bool = True) -> SVDResult:
+def svd(A: TensorLike, full_matrices: bool = True) -> SVDResult:
     """U, S, Vh with A = U diag(S) Vh and S descending. Gradients as of `eigh`.
 
     full_matrices: whether U and Vh are square, as PyTorch's and NumPy's default has it; else there are as many columns of U and rows of Vh
@@ -566,11 +569,11 @@ def _completion(Q: Tensor) -> Tensor:
     projection Q Qᴴ on the space of Q, those of the eigenvalue 0 (the first ones: they ascend).
     """
     Q = Q.detach()
-    return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]  # type: ignore[no-any-return]
+    return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]
 
 
 @fn.in_own_memory
-def _svd(A: Any, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+def _svd(A: TensorLike, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V (not its adjoint) with A = U diag(S) Vᴴ: the older form of `linalg.svd`. some: no more columns than the smaller side of A;
     without compute_uv U and V are zeros.
     """
@@ -582,12 +585,12 @@ def _svd(A: Any, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Te
     return left, S, right
 
 
-def svdvals(A: Any) -> Tensor:
+def svdvals(A: TensorLike) -> Tensor:
     """The singular values, descending."""
     return svd(A, full_matrices=False).S
 
 
-def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+def lstsq(A: TensorLike, B: TensorLike, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
     """The X that makes |A X - B| smallest (the shortest such X), by the pseudo-inverse. B as in `solve`.
 
     rcond: as `rtol` of `pinv`. driver: PyTorch's choice of LAPACK routine ("gels", "gelsy", "gelsd", "gelss"), which changes nothing here.
@@ -607,7 +610,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
 @public(function=False, method=False)  # mg.svd_lowrank
 @fn.in_own_memory
-def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(A: TensorLike, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest singular values and their vectors, from the
     space that A maps q random vectors to. niter: how often it is mapped back and forth, which brings it nearer to the right one.
 
@@ -632,7 +635,7 @@ def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tens
 
 @public(function=False, method=False)  # mg.pca_lowrank
 @fn.in_own_memory
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(A: TensorLike, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`). The columns of V are the directions of
     the largest variances S² / (samples - 1), U diag(S) the samples in these coordinates. q: how many, by default 6 (or all).
     """
@@ -644,7 +647,7 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
 # ------------------------------------------------------------------------------------------------------------- rank and condition
 
 
-def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+def matrix_rank(A: TensorLike, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """How many singular values are larger than atol and rtol times the largest (default as of `pinv`, if there is no atol). No
     derivative.
     """
@@ -658,7 +661,7 @@ def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool =
     return fn.sum(s > fn.maximum(share * fn.amax(s, -1, True), least), -1)
 
 
-def cond(A: Any, p: Any = None) -> Tensor:
+def cond(A: TensorLike, p: Any = None) -> Tensor:
     """The condition number: ‖A‖ ‖A⁻¹‖ in the norm p ("fro", "nuc", inf, -inf, 1, -1); for None or 2 the largest singular value divided by
     the smallest, for -2 the other way round. Infinite for singular matrices.
     """
@@ -674,7 +677,7 @@ def cond(A: Any, p: Any = None) -> Tensor:
         return matrix_norm(A, p) * math.inf
 
 
-def vander(x: Any, N: int | None = None) -> Tensor:
+def vander(x: TensorLike, N: int | None = None) -> Tensor:
     """The powers 0 … N − 1 (default: as many as x has elements) of the elements of the last axis, one row an element."""
     x = as_tensor(x)
     x = fn.reshape(x, x.shape or (1,)).to(backend.int64 if x.dtype.kind in "iu" else x.dtype)
@@ -684,7 +687,7 @@ def vander(x: Any, N: int | None = None) -> Tensor:
     return fn.stack(powers, -1)
 
 
-def householder_product(A: Any, tau: Any) -> Tensor:
+def householder_product(A: TensorLike, tau: TensorLike) -> Tensor:
     """The first columns of the product of reflections I − τᵢ vᵢ vᵢᴴ, where vᵢ has zeros above place i, a 1 there, and below it column i
     of A: what LAPACK's QR gives.
     """
@@ -695,7 +698,7 @@ def householder_product(A: Any, tau: Any) -> Tensor:
 
 
 @public(function=False, method=True)  # mg.ormqr
-def ormqr(A: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+def ormqr(A: TensorLike, tau: TensorLike, other: TensorLike, left: bool = True, transpose: bool = False) -> Tensor:
     """Q C (C Q if not `left`; Qᴴ for Q if `transpose`), where Q is the whole product of the reflections that A and tau hold, as of
     `householder_product` and `geqrf`.
     """
@@ -704,7 +707,8 @@ def ormqr(A: Any, tau: Any, other: Any, left: bool = True, transpose: bool = Fal
         raise ShapeError(f"linalg.ormqr: reflections of length {A.shape[-2]} do not fit a matrix of shape {other.shape}, left={left}.")
     if left:
         return _reflected(A, tau, other, transpose)
-    return fa.adjoint(_reflected(A, tau, fa.adjoint(other), not transpose))  # type: ignore[no-any-return]
+    out: Tensor = fa.adjoint(_reflected(A, tau, fa.adjoint(other), not transpose))
+    return out
 
 
 def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
@@ -721,7 +725,7 @@ def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
 
 
 @fn.in_own_memory
-def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def matrix_norm(A: TensorLike, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of matrices. ord: "fro" (of all elements), "nuc" (sum of the singular values), 2 and -2 (largest, smallest singular
     value), inf and -inf (largest, smallest row sum of |a|), 1 and -1 (column sums).
     """
@@ -744,7 +748,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim
     return out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)]) if keepdim else out
 
 
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def norm(A: TensorLike, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """`vector_norm` for one dimension (or a vector), `matrix_norm` for two (or a matrix) with `ord`; without `ord` the 2-norm of all
     elements.
     """
@@ -760,30 +764,30 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim)
 
 
-def cross(a: Any, b: Any, *, dim: int = -1) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, *, dim: int = -1) -> Tensor:
     """The vector product along an axis of length 3."""
     return _cross(a, b, dim)
 
 
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diagonal(A: TensorLike, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices (a view)."""
     return arrays.diagonal(A, offset, dim1, dim2)
 
 
-def trace(A: Any) -> Tensor:
+def trace(A: TensorLike) -> Tensor:
     """The sums of the main diagonals of matrices."""
     return fn.sum(diagonal(A), -1)
 
 
 @public(method=False, theirs="x y")
 @in_float32
-def vecdot(a: Any, b: Any, *, dim: int = -1) -> Tensor:
+def vecdot(a: TensorLike, b: TensorLike, *, dim: int = -1) -> Tensor:
     """Σ conj(a) b along a dimension."""
     return fn.sum(fn.conj(a) * as_tensor(b), dim)
 
 
 @public(theirs="input rcond")
-def _pinverse(A: Any, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
+def _pinverse(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
     """The pseudoinverse of matrices, as `linalg.pinv`."""
     return pinv(A, rtol, hermitian, atol=atol)
 

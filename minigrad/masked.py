@@ -16,25 +16,26 @@ from . import arrays, backend
 from . import functions as fn
 from .arrays.running import vector_norm
 from .errors import DTypeError, ShapeError
+from .names import TensorLike
 from .tensor import Tensor, as_tensor
 
 
-def _kept(input: Any, mask: Any, neutral: Any, function: str) -> Tensor:
+def _kept(input: TensorLike, mask: TensorLike, neutral: Any, function: str) -> Tensor:
     """The input with the neutral element where the mask is False."""
     x = as_tensor(input)
     return x if mask is None else fn.where(_mask(x, mask, function), x, neutral)
 
 
-def _mask(x: Tensor, mask: Any, function: str) -> Tensor:
+def _mask(x: Tensor, mask: TensorLike, function: str) -> Tensor:
     mask = as_tensor(mask).to(backend.bool_)
     if mask.ndim > x.ndim or any(m not in (1, n) for m, n in zip(reversed(mask.shape), reversed(x.shape), strict=False)):
         raise ShapeError(f"masked.{function}: a mask of shape {mask.shape} does not broadcast to the input's shape {x.shape}.")
     return fn.broadcast_to(mask, x.shape)
 
 
-def _in(y: Tensor, dtype: Any, x: Any) -> Tensor:
+def _in(y: Tensor, dtype: Any, x: TensorLike) -> Tensor:
     """y in the dtype asked for, else in that of the input."""
-    return y.to(as_tensor(x).dtype if dtype is None else backend.as_dtype(dtype))  # type: ignore[no-any-return]
+    return y.to(as_tensor(x).dtype if dtype is None else backend.as_dtype(dtype))
 
 
 def _all(dim: Any) -> Any:
@@ -42,39 +43,39 @@ def _all(dim: Any) -> Any:
     return None if isinstance(dim, tuple | list) and not dim else tuple(dim) if isinstance(dim, list) else dim
 
 
-def _lowest(input: Any) -> Any:
+def _lowest(input: TensorLike) -> Any:
     dtype = as_tensor(input).dtype
     return -math.inf if backend.is_complex(dtype) else backend.lowest(dtype)
 
 
-def _highest(input: Any) -> Any:
+def _highest(input: TensorLike) -> Any:
     return backend.highest(as_tensor(input).dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- sums and products
 
 
-def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def sum(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The sum of the elements that count; 0 of none."""
     return fn.sum(_kept(input, mask, 0, "sum"), _all(dim), bool(keepdim), dtype=dtype)
 
 
-def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def prod(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The product of the elements that count; 1 of none."""
     return arrays.prod(_kept(input, mask, 1, "prod"), _all(dim), bool(keepdim), dtype=dtype)
 
 
-def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumsum(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Running sums, in which an element that does not count adds nothing."""
     return _in(arrays.cumsum(_kept(input, mask, 0, "cumsum"), dim, dtype=dtype), dtype, input)
 
 
-def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumprod(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Running products, in which an element that does not count is 1."""
     return _in(arrays.cumprod(_kept(input, mask, 1, "cumprod"), dim, dtype=dtype), dtype, input)
 
 
-def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def mean(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The mean of the elements that count; NaN of none. Raises DTypeError for integers, unless a floating dtype is given."""
     x = as_tensor(input)
     wanted = x.dtype if dtype is None else backend.as_dtype(dtype)
@@ -83,7 +84,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return sum(x, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(x, dim, keepdim, mask, "mean")
 
 
-def _count(x: Tensor, dim: Any, keepdim: bool, mask: Any, function: str) -> Tensor:
+def _count(x: Tensor, dim: Any, keepdim: bool, mask: TensorLike, function: str) -> Tensor:
     """How many elements count."""
     counting = fn.ones_like(x, dtype=backend.bool_) if mask is None else _mask(x, mask, function)
     return fn.sum(counting, _all(dim), bool(keepdim))
@@ -92,34 +93,35 @@ def _count(x: Tensor, dim: Any, keepdim: bool, mask: Any, function: str) -> Tens
 # ------------------------------------------------------------------------------------------------------------- the largest, the middle
 
 
-def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def amax(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The largest of the elements that count; -∞ (or the smallest integer) of none."""
     return _in(fn.amax(_kept(input, mask, _lowest(input), "amax"), _all(dim), bool(keepdim)), dtype, input)
 
 
-def amin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def amin(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The smallest of the elements that count; ∞ (or the largest integer) of none."""
     return _in(fn.amin(_kept(input, mask, _highest(input), "amin"), _all(dim), bool(keepdim)), dtype, input)
 
 
-def argmax(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def argmax(input: TensorLike, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Where the largest of the elements that count is, in the input's dtype (as PyTorch has it) unless another is given. No derivative."""
-    return _in(fn.argmax(_kept(input, mask, _lowest(input), "argmax"), dim, bool(keepdim)), dtype, input).detach()  # type: ignore[no-any-return]
+    return _in(fn.argmax(_kept(input, mask, _lowest(input), "argmax"), dim, bool(keepdim)), dtype, input).detach()
 
 
-def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def argmin(input: TensorLike, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Where the smallest of the elements that count is; dtype as of `argmax`. No derivative."""
-    return _in(fn.argmin(_kept(input, mask, _highest(input), "argmin"), dim, bool(keepdim)), dtype, input).detach()  # type: ignore[no-any-return]
+    return _in(fn.argmin(_kept(input, mask, _highest(input), "argmin"), dim, bool(keepdim)), dtype, input).detach()
 
 
 @fn.in_own_memory
-def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def median(input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The median of the elements that count and are not NaN, the lower one of two; NaN of none (ValueError for integers)."""
     x = as_tensor(input)
     exact = backend.is_differentiable(x.dtype)
     y = arrays.nanmedian(_kept(x if exact else x.to(backend.float32), mask, math.nan, "median"), dim, keepdim).values
     if exact:
-        return y  # type: ignore[no-any-return]
+        out: Tensor = y
+        return out
     if bool(fn.any(fn.isnan(y))):
         raise ValueError(f"masked.median: no element counts in some place, which {x.dtype} has no NaN for. Convert first, with .float().")
     return _in(y, dtype, x)
@@ -129,7 +131,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 
 
 @fn.in_own_memory
-def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def logsumexp(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """ln Σ eˣ of the elements that count; -∞ of none."""
     x = as_tensor(input)
     dims = fn.axes_of(x, _all(dim), "masked.logsumexp")
@@ -142,7 +144,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     return _in(y if keepdim else fn.squeeze(y, dims), dtype, x)
 
 
-def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
+def logaddexp(input: TensorLike, other: TensorLike, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
     """ln(eᵃ + eᵇ), where an a or b that does not count adds nothing."""
     a, b = _kept(input, input_mask, -math.inf, "logaddexp"), _kept(other, other_mask, -math.inf, "logaddexp")
     neither = fn.logical_and(a == -math.inf, b == -math.inf)
@@ -150,35 +152,35 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = No
     return _in(fn.where(neither, -math.inf, y), dtype, input)
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmax(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """eˣ / Σ eˣ over the elements that count; 0 for the others, NaN where none counts."""
     return fn.softmax(_kept(input, mask, _lowest(input), "softmax"), dim, dtype=dtype)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def log_softmax(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """The logarithm of `softmax`."""
     return fn.log_softmax(_kept(input, mask, _lowest(input), "log_softmax"), dim, dtype=dtype)
 
 
-def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmin(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """`softmax` of -x."""
     return fn.softmax(-_kept(input, mask, _highest(input), "softmin"), dim, dtype=dtype)
 
 
-def norm(input: Any, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def norm(input: TensorLike, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """(Σ |x|^ord)^(1/ord) over the elements that count, as of `linalg.vector_norm`; 0 of none (∞ for ord=-inf)."""
     x = _kept(input, mask, math.inf if ord == -math.inf else 0.0, "norm")
     return vector_norm(x, ord, _all(dim), bool(keepdim), dtype=dtype)
 
 
-def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
+def normalize(input: TensorLike, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
     """x divided by its `norm` (but by no less than eps); 0 for the elements that do not count."""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _kept(input, mask, 0, "normalize") / fn.clamp(size, eps)
 
 
 def var(
-    input: Any,
+    input: TensorLike,
     dim: Any = None,
     unbiased: bool | None = None,
     *,
@@ -206,7 +208,7 @@ def var(
 
 
 def std(
-    input: Any,
+    input: TensorLike,
     dim: Any = None,
     unbiased: bool | None = None,
     *,

@@ -27,6 +27,8 @@ from .engine.modes import is_grad_enabled, no_grad
 from .errors import AutogradError, DTypeError, ShapeError
 from .tensor import Tensor
 
+TensorLike = Tensor | Any
+"""What functions take for a tensor: a tensor, an array, nested lists, a number."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -91,8 +93,13 @@ def publish(module: str, *others: str, method: bool = True) -> list[str]:
 # --------------------------------------------------------------------------- methods of tensors
 
 
+attached: dict[str, Any] = {}
+"""The methods and attributes that tensors were given."""
+
+
 def attach(name: str, value: Any) -> None:
     """Give tensors a method or an attribute."""
+    attached[name] = value
     setattr(Tensor, name, value)
 
 
@@ -124,7 +131,7 @@ def in_place(function: Callable[..., Any], name: str, shown: str = "") -> Callab
     method.__doc__ = f"As `{name.rstrip('_')}`, but writes the result into this tensor and returns it."
     if isinstance(function, FunctionType):
         parameters = signature(function).parameters.values()
-        setattr(method, "__signature__", Signature([p for p in parameters if p.name != "out"]))  # noqa: B010  # for help() and editors
+        setattr(method, "__signature__", Signature([p for p in parameters if p.name != "out"], return_annotation="Tensor"))  # noqa: B010  # for help() and editors
     return method
 
 

@@ -26,10 +26,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .backend import float32, ignore_float_errors, is_differentiable, is_narrow
 from .facets import Facets
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 RuleFunction = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -187,16 +190,17 @@ class Primitive(Facets):
         """The rule that carries a tangent of input `index` to the output."""
         return (self.pushes[0] if self.pushes else None) if self.variadic else self.pushes[index]
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, *args: Any, **params: Any) -> Tensor:
         try:
             count = len(args)
             if count == 1:
-                run = self.run_one or self._connect(1)
+                run: Callable[..., Tensor] = self.run_one or self._connect(1)
                 return run(args[0], params)
             if count == 2:
-                run = self.run_two or self._connect(2)
-                return run(args[0], args[1], params)
-            return apply(self, args, params)
+                both: Callable[..., Tensor] = self.run_two or self._connect(2)
+                return both(args[0], args[1], params)
+            made: Tensor = apply(self, args, params)
+            return made
         except TypeError:
             self._check_call(len(args), params)
             raise

@@ -109,7 +109,8 @@ def replaced(term: Term, values: Mapping[str, Any]) -> Term | None:
         x, n = inside
         square = "*", x, x
         short: dict[Any, Any] = {0: 1, 1: x, 2: square, 3: ("*", square, x), 0.5: ("sqrt", x), -1: ("/", 1, x)}
-        return short.get(n, (word, x, n))  # type: ignore[no-any-return]
+        out: Term | None = short.get(n, (word, x, n))
+        return out
     return word, *inside
 
 

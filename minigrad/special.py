@@ -16,7 +16,7 @@ from .arrays.pointwise import entr, log_ndtr, ndtr, ndtri, xlog1py  # noqa: F401
 from .batching import all_examples
 from .functions import erf, exp2, expm1, log1p, log_softmax, logsumexp, round, sigmoid, softmax  # noqa: F401
 from .functions.elementwise import unary
-from .names import public, publish, respell
+from .names import TensorLike, public, publish, respell
 from .ops import bessel
 from .ops import special as ops
 from .primitive import Primitive
@@ -27,11 +27,11 @@ erfcx = unary(ops.erfcx, "exp(x²) erfc(x): erfc without its decay, 1 / (√π x
 
 
 @public(theirs="input other")
-def zeta(x: Any, q: Any) -> Tensor:
+def zeta(x: TensorLike, q: Any) -> Tensor:
     """Hurwitz's zeta function Σ 1 / (q + k)ˣ over k = 0, 1, 2, …; with q = 1 Riemann's. Infinite for x = 1 and where a term is, NaN for
     x < 1, and for q < -52. Differentiable by q. Raises NotDifferentiableError for an x that requires a gradient.
     """
-    return ops.zeta(*by_second_only("special.zeta", x, q, "xq"))  # type: ignore[no-any-return]
+    return ops.zeta(*by_second_only("special.zeta", x, q, "xq"))
 
 
 # ------------------------------------------------------------------------------------------------------------- Bessel functions
@@ -107,10 +107,10 @@ airy_ai = _bessel(
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 
 
-def spherical_bessel_j0(x: Any) -> Tensor:
+def spherical_bessel_j0(x: TensorLike) -> Tensor:
     """sin(x) / x, and 1 at 0; 0 at infinity."""
     x = real_numbers(x)
-    return fn.where(fn.isinf(x), 0.0, sinc(fn.where(fn.isinf(x), 0.0, x) / math.pi))  # type: ignore[no-any-return]
+    return fn.where(fn.isinf(x), 0.0, sinc(fn.where(fn.isinf(x), 0.0, x) / math.pi))
 
 
 # ------------------------------------------------------------------------------------------------------------- orthogonal polynomials
@@ -133,7 +133,7 @@ def _polynomials(name: str, symbol: str, first: Callable[[Any], Any], step: Step
         for k in range(1, _highest(degrees)):
             more = degrees > k  # the others stay where they are, so that nothing overflows that nobody asked for
             before, now = fn.where(more, now, before), fn.where(more, step(place, now, before, k), now)
-        return now  # type: ignore[no-any-return]
+        return now
 
     polynomial.__name__ = polynomial.__qualname__ = name
     polynomial.__doc__ = (
@@ -148,7 +148,7 @@ def _highest(degrees: Tensor) -> int:
     return int(degrees.max().item()) if degrees.numel() else 0
 
 
-def _chebyshev(x: Any, now: Any, before: Any, k: int) -> Any:
+def _chebyshev(x: TensorLike, now: Any, before: Any, k: int) -> Any:
     return 2 * x * now - before
 
 

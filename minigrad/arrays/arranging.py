@@ -10,7 +10,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, ShapeError
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import diagonals, sliding
 from ..ops import elementwise as ew
 from ..ops import index as ix
@@ -48,7 +48,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 
 @public(method=False)
-def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+def combinations(x: TensorLike, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in its order, one a row."""
     x = as_tensor(x)
     if x.ndim != 1 or r < 0:
@@ -74,13 +74,13 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Tensor, ...
     return tuple(reversed(places))
 
 
-def msort(x: Any) -> Tensor:
+def msort(x: TensorLike) -> Tensor:
     """x sorted along its first dimension."""
     return sort(x, 0).values
 
 
 @public(function=False)
-def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
+def unfold(x: TensorLike, dimension: int, size: int, step: int) -> Tensor:
     """All windows of `size` elements along a dimension, `step` apart, as a new last dimension (a view).
 
     Where windows overlap (step < size), several elements of the result share one memory location. In place, the result can then
@@ -92,12 +92,12 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
     if not 0 <= size <= n or step < 1:
         raise ShapeError(f"unfold: windows of {size} elements in steps of {step} do not fit the {n} of dimension {dimension}.")
     if x.ndim == 0:
-        return x.reshape(1)[:size]  # type: ignore[no-any-return]
-    return sliding.unfold(x, axis=axis, size=int(size), step=int(step))  # type: ignore[no-any-return]
+        return x.reshape(1)[:size]
+    return sliding.unfold(x, axis=axis, size=int(size), step=int(step))
 
 
 @public(method=False)
-def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Tensor:
+def constant_pad_nd(x: TensorLike, pad: Sequence[int], value: Any = 0) -> Tensor:
     """x with `value` around it: `nn.functional.pad`, whose form `pad` has, under its other name."""
     from ..nn.functional import pad as padded  # a program without networks does not load them
 
@@ -107,51 +107,51 @@ def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- written over
 
 
-def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
+def index_put(x: TensorLike, indices: Sequence[Any], values: TensorLike, accumulate: bool = False) -> Tensor:
     """x with `values` at the indices, as x[indices] = values; `accumulate` adds them, repeated indices several times."""
     x = as_tensor(x)
-    return ix.index_put(x, as_tensor(values).to(x.dtype), index=fn.plain_index(tuple(indices), x.array), accumulate=accumulate)  # type: ignore[no-any-return]
+    return ix.index_put(x, as_tensor(values).to(x.dtype), index=fn.plain_index(tuple(indices), x.array), accumulate=accumulate)
 
 
 @fn.in_own_memory
-def select_scatter(x: Any, src: Any, dim: int, index: int) -> Tensor:
+def select_scatter(x: TensorLike, src: TensorLike, dim: int, index: int) -> Tensor:
     """x with `src` in the place of x[…, index, …]."""
     x = as_tensor(x)
     return _over(x, src, along(fn.axis_of(x.ndim, dim, "select_scatter"), int(index)), "select_scatter")
 
 
 @fn.in_own_memory
-def slice_scatter(x: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slice_scatter(x: TensorLike, src: TensorLike, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """x with `src` in the place of x[…, start:end:step, …]."""
     x = as_tensor(x)
     return _over(x, src, along(fn.axis_of(x.ndim, dim, "slice_scatter"), slice(start, end, step)), "slice_scatter")
 
 
-def diagonal_scatter(x: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal_scatter(x: TensorLike, src: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """x with `src` in the place of its diagonal."""
     x, src = as_tensor(x), as_tensor(src)
     a, b = fn.axis_of(x.ndim, dim1, "diagonal_scatter"), fn.axis_of(x.ndim, dim2, "diagonal_scatter")
     spread: Any = lambda t: diagonals.undiagonal(t, offset=int(offset), axis1=a, axis2=b, shape=x.shape)
     if src.shape != diagonals.diagonal(x, offset=int(offset), axis1=a, axis2=b).shape:
         raise ShapeError(f"diagonal_scatter: src of shape {src.shape} is not a diagonal of shape {x.shape}.")
-    return fn.where(spread(fn.ones_like(src, dtype=backend.int64)) == 1, spread(src.to(x.dtype)), x)  # type: ignore[no-any-return]
+    return fn.where(spread(fn.ones_like(src, dtype=backend.int64)) == 1, spread(src.to(x.dtype)), x)
 
 
-def _over(x: Tensor, src: Any, index: tuple[Any, ...], function: str) -> Tensor:
+def _over(x: Tensor, src: TensorLike, index: tuple[Any, ...], function: str) -> Tensor:
     src, region = as_tensor(src), fn.getitem(x, index)
     if src.shape != region.shape:
         raise ShapeError(f"{function}: src of shape {src.shape} must have the shape {region.shape} of what it replaces.")
     places = fn.getitem(counting(x.numel(), x).reshape(x.shape), index)
     flat = ix.index_put(x.reshape(-1), src.to(x.dtype), index=fn.plain_index((places,), x.array), accumulate=False)
-    return flat.reshape(x.shape)  # type: ignore[no-any-return]
+    return flat.reshape(x.shape)
 
 
-def fill(x: Any, value: Any) -> Tensor:
+def fill(x: TensorLike, value: Any) -> Tensor:
     """A tensor of the shape and dtype of x that holds one value (a number or a 0-d tensor)."""
     x, value = as_tensor(x), as_tensor(value)
     if value.ndim:
         raise ShapeError(f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
-    return ew.overwrite(x, value)  # type: ignore[no-any-return]
+    return ew.overwrite(x, value)
 
 
 publish(__name__)

@@ -9,6 +9,7 @@ from .. import functions as fn
 from ..backend import Shape
 from ..batching import is_batched_index
 from ..errors import BatchingError, DTypeError, NotDifferentiableError, ShapeError
+from ..names import TensorLike
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor, wrap
 
@@ -25,18 +26,18 @@ def either(dim: Any, axis: Any) -> Any:
     return axis if dim is None else dim
 
 
-def floating(x: Any, function: str) -> Tensor:
+def floating(x: TensorLike, function: str) -> Tensor:
     """x as a tensor of real or complex numbers; DTypeError for integers, for which the function's result would not be an integer."""
     x = as_tensor(x)
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"{function}: needs a floating or complex dtype, got {x.dtype}. Convert first, for instance with .float().")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
-def counted(x: Any) -> Tensor:
+def counted(x: TensorLike) -> Tensor:
     """x as a tensor; booleans and integers as int64, in which they can be added up."""
     x = as_tensor(x)
-    return x.to(backend.int64) if x.dtype.kind in "bui" else x  # type: ignore[no-any-return]
+    return x.to(backend.int64) if x.dtype.kind in "bui" else x
 
 
 def counting(n: int, like: Tensor) -> Tensor:
@@ -52,11 +53,11 @@ def zero_of(x: Tensor) -> Tensor:
 def in_dtype_of(x: Tensor, value: Any) -> Tensor:
     """A number or tensor in the dtype and on the device of x."""
     if isinstance(value, Tensor):
-        return value.to(x.dtype)  # type: ignore[no-any-return]
+        return value.to(x.dtype)
     return wrap(backend.to_device_of(backend.as_payload(value, x.dtype), x.array))
 
 
-def as_index(index: Any, size: int, function: str, negative: bool = False) -> Tensor:
+def as_index(index: TensorLike, size: int, function: str, negative: bool = False) -> Tensor:
     """Integers that name elements of an axis of `size`, as int64. TypeError for other numbers, IndexError for those out of range.
 
     The range is looked at in host memory only: on a device that would need a trip to the host and back.
@@ -70,7 +71,7 @@ def as_index(index: Any, size: int, function: str, negative: bool = False) -> Te
         if high >= size or low < (-size if negative else 0):
             wrong = high if high >= size else low
             raise IndexError(f"{function}: index {wrong} is out of range for a dimension of size {size}.")
-    return index if index.dtype == backend.int64 else index.to(backend.int64)  # type: ignore[no-any-return]
+    return index if index.dtype == backend.int64 else index.to(backend.int64)
 
 
 def grid(index: Tensor, axis: int) -> tuple[Tensor, ...]:
@@ -86,7 +87,7 @@ def grid(index: Tensor, axis: int) -> tuple[Tensor, ...]:
 def read_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
     """y[…, k, …] = x[…, index[…, k, …], …] along the axis. Repeated indices add up in the gradient."""
     if x.ndim == 0:
-        return fn.getitem(x.reshape(1), index.reshape(-1)).reshape(index.shape)  # type: ignore[no-any-return]
+        return fn.getitem(x.reshape(1), index.reshape(-1)).reshape(index.shape)
     return fn.getitem(x, grid(index, axis))
 
 
@@ -95,10 +96,10 @@ def written(x: Tensor, values: Tensor, index: tuple[Any, ...], accumulate: bool,
     plain = fn.plain_index(index, x.array)
     if is_batched_index(plain):
         raise BatchingError(f"{function}: inside vmap, all examples must write at the same index; this one differs between them.")
-    return ix.index_put(x, values, index=plain, accumulate=accumulate)  # type: ignore[no-any-return]
+    return ix.index_put(x, values, index=plain, accumulate=accumulate)
 
 
-def along(axis: int, index: Any) -> tuple[Any, ...]:
+def along(axis: int, index: TensorLike) -> tuple[Any, ...]:
     """The index that leaves the axes before `axis` alone."""
     return (slice(None),) * axis + (index,)
 
@@ -116,13 +117,13 @@ def fits_within(function: str, what: str, inner: Shape, outer: Shape, besides: i
             raise ShapeError(f"{function}: the index of shape {inner} is larger than {what} of shape {outer} in dimension {d}.")
 
 
-def real_numbers(x: Any) -> Tensor:
+def real_numbers(x: TensorLike) -> Tensor:
     """x, integers and booleans in the default floating dtype."""
     x = as_tensor(x)
-    return x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())  # type: ignore[no-any-return]
+    return x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())
 
 
-def two_tensors(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def two_tensors(a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as tensors; a number takes the dtype of the tensor that it meets."""
     if not isinstance(a, Tensor) and isinstance(b, Tensor):
         return as_tensor(backend.as_payload(a, fn.result_type(a, b))), b
@@ -130,7 +131,7 @@ def two_tensors(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     return a, b if isinstance(b, Tensor) else as_tensor(backend.as_payload(b, fn.result_type(a, b)))
 
 
-def by_second_only(function: str, a: Any, b: Any, names: str) -> tuple[Tensor, Tensor]:
+def by_second_only(function: str, a: TensorLike, b: TensorLike, names: str) -> tuple[Tensor, Tensor]:
     """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the function has no derivative here.
 
     names: of a and b, in one word.

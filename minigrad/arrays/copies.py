@@ -9,7 +9,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
-from ..names import publish
+from ..names import TensorLike, publish
 from ..tensor import Tensor, as_tensor
 from .common import written
 from .pieces import narrow, split, unbind
@@ -64,7 +64,7 @@ def _places(x: Tensor, size: Sequence[int], stride: Sequence[int], offset: int |
     return places
 
 
-def as_strided_copy(x: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+def as_strided_copy(x: TensorLike, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """y[i, j, …] = the element number offset + i · stride[0] + j · stride[1] + … of x, counted row by row: overlapping windows, say.
 
     A copy, and of x as it is indexed, however it lies in memory. (PyTorch's `as_strided`, a view of the memory, is not offered.)
@@ -74,13 +74,15 @@ def as_strided_copy(x: Any, size: Sequence[int], stride: Sequence[int], storage_
 
 
 @fn.in_own_memory
-def as_strided_scatter(x: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    x: TensorLike, src: TensorLike, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """x with `src` where `as_strided_copy` reads. The places must be different ones."""
     x, src = as_tensor(x), as_tensor(src)
     places = _places(x, size, stride, storage_offset, "as_strided_scatter")
     if src.shape != places.shape:
         raise ShapeError(f"as_strided_scatter: src must have the shape {places.shape} of what it replaces, got {src.shape}.")
-    return written(x.reshape(-1), src.to(x.dtype).reshape(-1), (places.reshape(-1),), False, "as_strided_scatter").reshape(x.shape)  # type: ignore[no-any-return]
+    return written(x.reshape(-1), src.to(x.dtype).reshape(-1), (places.reshape(-1),), False, "as_strided_scatter").reshape(x.shape)
 
 
 publish(__name__, method=False)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import sorting
 from ..tensor import Tensor, as_tensor
 from .common import ValuesIndices, along, counting, either, read_along
@@ -27,7 +27,7 @@ class MinMax(NamedTuple):
 
 
 @fn.in_own_memory
-def max(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
+def max(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Three forms, as in PyTorch: `max(x)` the largest element (equal ones share the derivative), `max(x, dim)` the pair (values,
     indices) along a dimension (the derivative goes to the one index), `max(x, y)` the larger of two, element by element.
     """
@@ -35,12 +35,12 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, kee
 
 
 @fn.in_own_memory
-def min(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
+def min(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest element; forms as of `max`."""
     return _extreme(fn.amin, fn.argmin, fn.minimum, x, either(dim, axis), keepdim or keepdims)
 
 
-def _extreme(whole: Any, where: Any, pairwise: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+def _extreme(whole: Any, where: Any, pairwise: Any, x: TensorLike, dim: Any, keepdim: bool) -> Any:
     x = as_tensor(x)
     if isinstance(dim, Tensor) or hasattr(dim, "__array__"):
         return pairwise(x, dim)
@@ -63,22 +63,22 @@ def _chosen(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> ValuesIndic
     return ValuesIndices(values.reshape(shape), indices.reshape(shape))
 
 
-def aminmax(x: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+def aminmax(x: TensorLike, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
     """(min, max) of all elements or along a dimension; equal ones share the derivative."""
     return MinMax(fn.amin(x, dim, keepdim), fn.amax(x, dim, keepdim))
 
 
-def cummax(x: Any, dim: int) -> ValuesIndices:
+def cummax(x: TensorLike, dim: int) -> ValuesIndices:
     """(values, indices): the largest of x[0] … x[k] along a dimension, and where it is (the last of equals; NaN is largest)."""
     return _leading(x, dim, "cummax", True)
 
 
-def cummin(x: Any, dim: int) -> ValuesIndices:
+def cummin(x: TensorLike, dim: int) -> ValuesIndices:
     """(values, indices): the smallest of x[0] … x[k] along a dimension, and where it is (the last of equals; NaN is smallest)."""
     return _leading(x, dim, "cummin", False)
 
 
-def _leading(x: Any, dim: int, function: str, largest: bool) -> ValuesIndices:
+def _leading(x: TensorLike, dim: int, function: str, largest: bool) -> ValuesIndices:
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, function)
     if x.ndim == 0:
@@ -87,17 +87,17 @@ def _leading(x: Any, dim: int, function: str, largest: bool) -> ValuesIndices:
     return ValuesIndices(read_along(x, indices, axis), indices)
 
 
-def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: TensorLike, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices (int64) that sort x along a dimension. Equals always keep their order."""
     x = as_tensor(x)
     if x.ndim == 0:
         fn.axis_of(0, dim, "argsort")
         return fn.zeros_like(x, dtype=backend.int64)
-    return sorting.argsort(x, axis=fn.axis_of(x.ndim, dim, "argsort"), descending=descending)  # type: ignore[no-any-return]
+    return sorting.argsort(x, axis=fn.axis_of(x.ndim, dim, "argsort"), descending=descending)
 
 
 @fn.in_own_memory
-def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesIndices:
+def sort(x: TensorLike, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesIndices:
     """(values, indices), sorted along a dimension. Equals always keep their order."""
     x = as_tensor(x)
     indices = argsort(x, dim, descending)
@@ -105,7 +105,7 @@ def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -
 
 
 @fn.in_own_memory
-def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
+def topk(x: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
     """(values, indices) of the k largest (or smallest) along a dimension, in order; the first of equals first."""
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "topk")
@@ -118,7 +118,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
 
 
 @fn.in_own_memory
-def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+def kthvalue(x: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """(value, index) of the k-th smallest (counted from 1) along a dimension."""
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "kthvalue")
@@ -130,7 +130,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndi
 
 
 @fn.in_own_memory
-def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(x: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, the lower of two; NaN if there is one. `median(x)` of all (equals share the derivative), `median(x, dim)` as
     a pair.
     """
@@ -138,7 +138,7 @@ def median(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @fn.in_own_memory
-def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def nanmedian(x: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN (NaN if there are none); forms as of `median`."""
     return _median(as_tensor(x), dim, keepdim, "nanmedian")
 
@@ -168,7 +168,7 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, function: str) -> Any:
 
 
 @fn.in_own_memory
-def unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique(x: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The different elements of x in ascending order (with `dim`: its different slices along that dimension, in the order of a
     dictionary); with `return_inverse` also where each is among them, with `return_counts` also how often each occurs. The derivative
     goes to the first of equals.
@@ -181,7 +181,7 @@ def unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_cou
     return _different(x, rows, order, return_inverse, return_counts, dim)
 
 
-def unique_consecutive(x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(x: TensorLike, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """x without the elements (with `dim`: the slices) that equal the one before them; further results as of `unique`."""
     x = as_tensor(x)
     rows = _slices(x, dim, "unique_consecutive")
@@ -191,10 +191,10 @@ def unique_consecutive(x: Any, return_inverse: bool = False, return_counts: bool
 def _slices(x: Tensor, dim: int | None, function: str) -> Tensor:
     """Each element, or each slice along a dimension, as a row."""
     if dim is None:
-        return x.reshape(-1, 1)  # type: ignore[no-any-return]
+        return x.reshape(-1, 1)
     axis = fn.axis_of(x.ndim, dim, function)
     count = x.shape[axis] if x.ndim else 1
-    return fn.movedim(x, axis, 0).reshape(count, x.numel() // builtins.max(count, 1))  # type: ignore[no-any-return]
+    return fn.movedim(x, axis, 0).reshape(count, x.numel() // builtins.max(count, 1))
 
 
 def _different(x: Tensor, rows: Tensor, order: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
@@ -219,7 +219,7 @@ def _different(x: Tensor, rows: Tensor, order: Tensor, return_inverse: bool, ret
 
 @public(method=False)
 def searchsorted(
-    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
+    sorted_sequence: Any, values: TensorLike, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:
     """For each value the index (int64, or int32 if asked for) at which it would have to be inserted to keep the order of the last
     dimension: before equals, or behind them if `right`. A 1-d sequence serves values of any shape; otherwise the leading dimensions must
@@ -236,11 +236,11 @@ def searchsorted(
     if sorter is not None:
         sequence = read_along(sequence, as_tensor(sorter), sequence.ndim - 1)
     found = sorting.searchsorted(sequence, values, side="right" if right or side == "right" else "left")
-    return found.to(backend.int32) if out_int32 else found  # type: ignore[no-any-return]
+    return found.to(backend.int32) if out_int32 else found
 
 
 @public(method=False, theirs="input")
-def bucketize(values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(values: TensorLike, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """For each value the number of the interval between ascending 1-d boundaries that it falls into (`searchsorted` the other way
     round).
     """

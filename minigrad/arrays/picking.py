@@ -13,7 +13,7 @@ from .. import backend
 from .. import functions as fn
 from ..errors import DTypeError, ShapeError
 from ..functions.arguments import check_factor
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import index as ix
 from ..tensor import Tensor, as_tensor, wrap
 from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
@@ -22,7 +22,7 @@ from .pieces import broadcast_shapes, broadcast_tensors
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def index_select(x: Any, dim: int, index: Any) -> Tensor:
+def index_select(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """The parts at the indices (a vector of integers) of one dimension, as a copy."""
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "index_select")
@@ -35,7 +35,7 @@ def index_select(x: Any, dim: int, index: Any) -> Tensor:
 
 
 @fn.in_own_memory
-def gather(x: Any, dim: int, index: Any) -> Tensor:
+def gather(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """y[i, j, …] = x[index[i, j, …], j, …] for dim 0, and so on: elements picked along one dimension. The index has as many dimensions as
     x and is in the others no larger. Raises IndexError for an index out of range, ShapeError and DTypeError for one that does not fit.
     """
@@ -49,14 +49,14 @@ def gather(x: Any, dim: int, index: Any) -> Tensor:
 
 
 @fn.in_own_memory
-def take(x: Any, index: Any) -> Tensor:
+def take(x: TensorLike, index: TensorLike) -> Tensor:
     """The elements of the flattened tensor at the indices (negative ones count from the end), in the index's shape."""
     x = as_tensor(x)
-    return fn.getitem(x.reshape(-1), as_index(index, x.numel(), "take", negative=True).reshape(-1)).reshape(as_tensor(index).shape)  # type: ignore[no-any-return]
+    return fn.getitem(x.reshape(-1), as_index(index, x.numel(), "take", negative=True).reshape(-1)).reshape(as_tensor(index).shape)
 
 
 @fn.in_own_memory
-def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
+def take_along_dim(x: TensorLike, indices: Any, dim: int | None = None) -> Tensor:
     """As `gather`, but x and the indices broadcast against each other; without `dim` elements of the flattened tensor."""
     x, indices = as_tensor(x), as_tensor(indices)
     if dim is None:
@@ -70,40 +70,40 @@ def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
     return read_along(wide(x), wide(index), axis)
 
 
-def masked_select(x: Any, mask: Any) -> Tensor:
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     """The elements where the mask is true, as a vector; x and the mask broadcast."""
     x, mask = broadcast_tensors(x, _mask(mask, "masked_select"))
     return fn.getitem(x, mask)
 
 
-def argwhere(x: Any) -> Tensor:
+def argwhere(x: TensorLike) -> Tensor:
     """The indices of the elements that are not 0, one row each."""
-    return fn.nonzero(x)  # type: ignore[no-any-return]
+    return fn.nonzero(x)
 
 
-def _mask(mask: Any, function: str) -> Tensor:
+def _mask(mask: TensorLike, function: str) -> Tensor:
     mask = as_tensor(mask)
     if mask.dtype.kind != "b":
         raise DTypeError(f"{function}: the mask must be boolean, got {mask.dtype}. Compare first, as in x > 0.")
-    return mask  # type: ignore[no-any-return]
+    return mask
 
 
 # ------------------------------------------------------------------------------------------------------------- writing by mask
 
 
 @public(in_place=True)
-def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
+def masked_fill(x: TensorLike, mask: TensorLike, value: Any) -> Tensor:
     """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that is overwritten does not reach the
     gradient.
     """
     x = as_tensor(x)
     if isinstance(value, Tensor) and value.ndim:
         raise ShapeError(f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use where(mask, value, x).")
-    return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)  # type: ignore[no-any-return]
+    return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)
 
 
 @public(in_place=True)
-def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
+def masked_scatter(x: TensorLike, mask: TensorLike, source: TensorLike) -> Tensor:
     """x with the elements of `source`, in order, where the mask is true."""
     x, mask = broadcast_tensors(x, _mask(mask, "masked_scatter"))
     count = int(fn.sum(mask).item())
@@ -118,7 +118,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- writing by index
 
 
-def _place(x: Tensor, dim: int, index: Any, function: str) -> tuple[int, Tensor]:
+def _place(x: Tensor, dim: int, index: TensorLike, function: str) -> tuple[int, Tensor]:
     axis = fn.axis_of(x.ndim, dim, function)
     index = as_index(index, x.shape[axis] if x.ndim else 1, function)
     if index.ndim > 1:
@@ -126,14 +126,14 @@ def _place(x: Tensor, dim: int, index: Any, function: str) -> tuple[int, Tensor]
     return axis, index.reshape(-1)
 
 
-def _whole(x: Tensor, dim: int, index: Any, source: Any, accumulate: bool, function: str) -> Tensor:
+def _whole(x: Tensor, dim: int, index: TensorLike, source: TensorLike, accumulate: bool, function: str) -> Tensor:
     """Parts of `source` written to (or added at) the indices of one dimension."""
     axis, index = _place(x, dim, index, function)
     source = as_tensor(source)
     if source.dtype != x.dtype:
         raise DTypeError(f"{function}: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
     if x.ndim == 0:
-        return written(x.reshape(1), source.reshape(1), (index,), accumulate, function).reshape(())  # type: ignore[no-any-return]
+        return written(x.reshape(1), source.reshape(1), (index,), accumulate, function).reshape(())
     wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
     if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
         raise ShapeError(
@@ -144,7 +144,7 @@ def _whole(x: Tensor, dim: int, index: Any, source: Any, accumulate: bool, funct
 
 
 @public(in_place=True)
-def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+def index_add(x: TensorLike, dim: int, index: TensorLike, source: TensorLike, *, alpha: Any = 1) -> Tensor:
     """x with alpha times the parts of `source` added at the indices of one dimension; repeated indices accumulate."""
     x, source = as_tensor(x), as_tensor(source)
     if type(alpha) is not int or alpha != 1:
@@ -154,13 +154,13 @@ def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> T
 
 
 @public(in_place=True)
-def index_copy(x: Any, dim: int, index: Any, source: Any) -> Tensor:
+def index_copy(x: TensorLike, dim: int, index: TensorLike, source: TensorLike) -> Tensor:
     """x with the parts at the indices of one dimension replaced by those of `source`."""
     return _whole(as_tensor(x), dim, index, source, False, "index_copy")
 
 
 @public(in_place=True)
-def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
+def index_fill(x: TensorLike, dim: int, index: TensorLike, value: Any) -> Tensor:
     """x with one value (a number or a 0-d tensor) at the indices of one dimension."""
     x = as_tensor(x)
     axis, index = _place(x, dim, index, "index_fill")
@@ -170,11 +170,11 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Tensor:
     # By a mask and not by writing: an index that occurs twice fills its place once, and its cotangent must count once.
     no, yes = (f(x.shape[axis] if x.ndim else 1, dtype=backend.bool_, device=x.device) for f in (fn.zeros, fn.ones))
     filled = written(no, yes[:1], (index,), False, "index_fill")
-    return fn.where(filled.reshape((-1, *(1,) * (x.ndim - axis - 1))) if x.ndim else filled.reshape(()), value, x)  # type: ignore[no-any-return]
+    return fn.where(filled.reshape((-1, *(1,) * (x.ndim - axis - 1))) if x.ndim else filled.reshape(()), value, x)
 
 
 @public(in_place=True)
-def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+def scatter(x: TensorLike, dim: int, index: TensorLike, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
     """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as large as the index, or one number for
     all (also as `value=`); reduce="add" adds and "multiply" multiplies instead of replacing.
     """
@@ -187,7 +187,7 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     if x.ndim == 0 or index.ndim == 0:
         row = src.reshape(-1) if isinstance(src, Tensor) else src
         flat = scatter(x.reshape(-1), 0, index.reshape(-1), row, value=value, reduce=reduce)
-        return flat.reshape(x.shape)  # type: ignore[no-any-return]
+        return flat.reshape(x.shape)
     fits_within("scatter", "x", index.shape, x.shape, axis)
     source = src if src is not None else value
     if source is None:
@@ -206,13 +206,13 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
 
 
 @public(in_place=True)
-def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Tensor:
+def scatter_add(x: TensorLike, dim: int, index: TensorLike, src: TensorLike) -> Tensor:
     """x with src[i, j, …] added to x[index[i, j, …], j, …] for dim 0, and so on; repeated indices accumulate."""
     return scatter(x, dim, index, as_tensor(src), reduce="add")
 
 
 @public(in_place=True)
-def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce(x: TensorLike, dim: int, index: TensorLike, src: TensorLike, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so on.
 
     reduce: "sum", "prod", "mean", "amax", "amin"; include_self: whether the element of x counts among what is reduced. Elements that no
@@ -231,7 +231,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     same_ndim("scatter_reduce", ("x", x), ("index", index), ("src", src))
     if x.ndim == 0 or index.ndim == 0 or src.ndim == 0:
         flat = scatter_reduce(x.reshape(-1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self)
-        return flat.reshape(x.shape)  # type: ignore[no-any-return]
+        return flat.reshape(x.shape)
     fits_within("scatter_reduce", "x", index.shape, x.shape, axis)
     fits_within("scatter_reduce", "src", index.shape, src.shape)
     src, place = src[tuple(slice(0, n) for n in index.shape)], grid(index, axis)
@@ -241,7 +241,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
             neutral = backend.lowest(x.dtype) if reduce == "amax" else backend.highest(x.dtype)
         x = written(x, in_dtype_of(x, neutral), place, False, "scatter_reduce")
     if reduce in ("amax", "amin"):
-        return ix.scatter_extreme(x, src, index=fn.plain_index(place, x.array), largest=reduce == "amax")  # type: ignore[no-any-return]
+        return ix.scatter_extreme(x, src, index=fn.plain_index(place, x.array), largest=reduce == "amax")
     if reduce == "prod":
         return _scatter_product(x, src, place)
     total = written(x, src, place, True, "scatter_reduce")
@@ -252,7 +252,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     return total / count if backend.is_differentiable(x.dtype) else fn.floor_divide(total, count.to(x.dtype))
 
 
-def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
+def nonzero_static(x: TensorLike, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` rows of `nonzero`, completed with rows of `fill_value`: a result whose shape does not depend on the values. No
     derivative.
     """
@@ -264,7 +264,7 @@ def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
 
 
 @public(in_place=True)
-def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+def index_reduce(x: TensorLike, dim: int, index: TensorLike, source: TensorLike, reduce: str, *, include_self: bool = True) -> Tensor:
     """x with x[index[k], j, …] reduced with all source[k, j, …] of that index for dim 0, and so on: `scatter_reduce` by whole slices.
 
     reduce: "prod", "mean", "amax", "amin"; include_self as there.
@@ -303,12 +303,12 @@ def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tenso
         there = (wrap(backend.to_device_of(targets[chosen], x.array)),)
         factor = factors[wrap(backend.to_device_of(chosen, x.array))]
         product = written(product, product[there] * factor, there, False, "scatter_reduce")
-    return product.reshape(x.shape)  # type: ignore[no-any-return]
+    return product.reshape(x.shape)
 
 
 @public(in_place=True)
 @fn.in_own_memory
-def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+def put(x: TensorLike, index: TensorLike, source: TensorLike, accumulate: bool = False) -> Tensor:
     """x with the elements of `source` at the indices of the flattened tensor (negative ones count from the end), or added there."""
     x, source = as_tensor(x), as_tensor(source)
     index = as_index(index, x.numel(), "put", negative=True)
@@ -316,7 +316,7 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
         raise DTypeError(f"put: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
     if source.numel() != index.numel():
         raise ShapeError(f"put: {index.numel()} indices for {source.numel()} elements.")
-    return written(x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put").reshape(x.shape)  # type: ignore[no-any-return]
+    return written(x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put").reshape(x.shape)
 
 
 publish(__name__)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import functions as fn
 from ..errors import ShapeError
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import shape as sh
 from ..tensor import Tensor, as_tensor
 from .common import along, counting
@@ -23,7 +23,7 @@ from .running import cumsum
 # ------------------------------------------------------------------------------------------------------------- one part
 
 
-def narrow(x: Any, dim: int, start: Any, length: int) -> Tensor:
+def narrow(x: TensorLike, dim: int, start: Any, length: int) -> Tensor:
     """The elements start … start + length - 1 of a dimension (a view). Raises IndexError where there are not so many."""
     x = as_tensor(x)
     axis = _axis(x, dim, "narrow")
@@ -31,16 +31,16 @@ def narrow(x: Any, dim: int, start: Any, length: int) -> Tensor:
     first = int(start) + n if int(start) < 0 else int(start)
     if length < 0 or not 0 <= first <= n or first + length > n:
         raise IndexError(f"narrow: start {int(start)} and length {length} do not fit dimension {dim} of size {n}.")
-    return x[along(axis, slice(first, first + length))]  # type: ignore[no-any-return]
+    return x[along(axis, slice(first, first + length))]
 
 
-def select(x: Any, dim: int, index: int) -> Tensor:
+def select(x: TensorLike, dim: int, index: int) -> Tensor:
     """The part at one index of a dimension (a view without that dimension)."""
     x = as_tensor(x)
     axis = _axis(x, dim, "select")
     if not -x.shape[axis] <= index < x.shape[axis]:
         raise IndexError(f"select: index {index} is out of range for dimension {dim} of size {x.shape[axis]}.")
-    return x[along(axis, int(index))]  # type: ignore[no-any-return]
+    return x[along(axis, int(index))]
 
 
 def _axis(x: Tensor, dim: Any, function: str) -> int:
@@ -66,7 +66,7 @@ def _cut(x: Tensor, axis: int, places: list[int]) -> list[Tensor]:
 
 
 @public(theirs="tensor")
-def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(x: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the given sizes, along a dimension (views)."""
     x = as_tensor(x)
     axis = _axis(x, dim, "split")
@@ -84,7 +84,7 @@ def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ..
     return _several(_cut(x, axis, places))
 
 
-def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(x: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size (the last may be smaller) along a dimension (views)."""
     x = as_tensor(x)
     axis = _axis(x, dim, "chunk")
@@ -94,7 +94,7 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(x, [0] * chunks, axis) if n == 0 else split(x, -(-n // chunks), axis)
 
 
-def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(x: TensorLike, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """So many parts of nearly equal size (the first ones one larger), or the parts before, between and behind the given indices
     (views).
     """
@@ -110,18 +110,18 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor
     return tuple(x[along(axis, slice(a, b))] for a, b in zip(ends, [*given, n], strict=True))
 
 
-def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(x: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along the columns (of a vector: along its elements)."""
     x = as_tensor(x)
     return tensor_split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(x: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along the rows."""
     return tensor_split(x, indices_or_sections, 0)
 
 
-def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(x: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along the third dimension."""
     x = as_tensor(x)
     if x.ndim < 3:
@@ -129,7 +129,7 @@ def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return tensor_split(x, indices_or_sections, 2)
 
 
-def unbind(x: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(x: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts at each index of a dimension, without that dimension (views)."""
     x = as_tensor(x)
     axis = _axis(x, dim, "unbind")
@@ -195,7 +195,7 @@ def column_stack(tensors: Sequence[Any]) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- repeating
 
 
-def tile(x: Any, *dims: Any) -> Tensor:
+def tile(x: TensorLike, *dims: Any) -> Tensor:
     """x repeated so often along each dimension; missing leading entries of `dims` are 1."""
     x = as_tensor(x)
     times = fn.sizes_of(dims)
@@ -204,7 +204,7 @@ def tile(x: Any, *dims: Any) -> Tensor:
 
 @public(function=False)
 @fn.in_own_memory
-def repeat(x: Any, *sizes: Any) -> Tensor:
+def repeat(x: TensorLike, *sizes: Any) -> Tensor:
     """x repeated so often along each dimension; more sizes than dimensions make new leading ones. Raises ShapeError for fewer."""
     x = as_tensor(x)
     times = fn.sizes_of(sizes)
@@ -213,11 +213,11 @@ def repeat(x: Any, *sizes: Any) -> Tensor:
     shape = (1,) * (len(times) - x.ndim) + x.shape
     apart = x.reshape([s for n in shape for s in (1, n)])
     spread = fn.broadcast_to(apart, [s for t, n in zip(times, shape, strict=True) for s in (t, n)])
-    return spread.reshape([t * n for t, n in zip(times, shape, strict=True)])  # type: ignore[no-any-return]
+    return spread.reshape([t * n for t, n in zip(times, shape, strict=True)])
 
 
 @fn.in_own_memory
-def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(x: TensorLike, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element repeated so often in its place (of the flattened tensor without `dim`); `repeats` is a number or one number for
     each. With one tensor alone: its place k repeated x[k] times. output_size: the length that comes out, if it is known.
     """
@@ -230,7 +230,7 @@ def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, ou
     n = x.shape[axis]
     if isinstance(repeats, int):
         wide = fn.broadcast_to(fn.unsqueeze(x, axis + 1), (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]))
-        return wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :]))  # type: ignore[no-any-return]
+        return wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :]))
     counts = as_tensor(repeats)
     if counts.ndim > 1 or counts.dtype.kind not in "iu" or counts.numel() not in (1, n):
         raise ShapeError(f"repeat_interleave: needs one integer for each of the {n} elements, got {counts.dtype} of shape {counts.shape}.")
@@ -240,17 +240,17 @@ def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, ou
 
 
 @fn.in_own_memory
-def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
+def roll(x: TensorLike, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved on by `shifts` along `dims`; what leaves at the end comes back at the start. Without `dims` the flattened
     tensor.
     """
     x = as_tensor(x)
     if dims is None:
-        return sh.roll(x.reshape(-1), shifts=(_sole(shifts),), axes=(0,)).reshape(x.shape)  # type: ignore[no-any-return]
+        return sh.roll(x.reshape(-1), shifts=(_sole(shifts),), axes=(0,)).reshape(x.shape)
     steps, axes = (tuple(v) if isinstance(v, list | tuple) else (v,) for v in (shifts, dims))
     if len(steps) != len(axes):
         raise RuntimeError(f"roll: {len(steps)} shifts for {len(axes)} dimensions.")
-    return sh.roll(x, shifts=steps, axes=tuple(_axis(x, d, "roll") for d in axes))  # type: ignore[no-any-return]
+    return sh.roll(x, shifts=steps, axes=tuple(_axis(x, d, "roll") for d in axes))
 
 
 def _sole(value: Any) -> int:
@@ -265,7 +265,7 @@ def _sole(value: Any) -> int:
 
 
 @fn.in_own_memory
-def rot90(x: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+def rot90(x: TensorLike, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by k quarter turns in the plane of two dimensions, from the first towards the second."""
     x = as_tensor(x)
     if len(dims) != 2:
@@ -280,24 +280,24 @@ def rot90(x: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     return fn.transpose(fn.flip(x, b), a, b) if k % 4 == 1 else fn.flip(fn.transpose(x, a, b), b)
 
 
-def fliplr(x: Any) -> Tensor:
+def fliplr(x: TensorLike) -> Tensor:
     """The columns in reverse order."""
     return fn.flip(_with_dimensions(x, 2, "fliplr"), 1)
 
 
-def flipud(x: Any) -> Tensor:
+def flipud(x: TensorLike) -> Tensor:
     """The rows in reverse order."""
     return fn.flip(_with_dimensions(x, 1, "flipud"), 0)
 
 
-def _with_dimensions(x: Any, least: int, function: str) -> Tensor:
+def _with_dimensions(x: TensorLike, least: int, function: str) -> Tensor:
     x = as_tensor(x)
     if x.ndim < least:
         raise ShapeError(f"{function}: needs a tensor of at least {least} dimensions, got shape {x.shape}.")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
-def unflatten(x: Any, dim: int, sizes: Sequence[int]) -> Tensor:
+def unflatten(x: TensorLike, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension taken apart into several; one size may be -1."""
     x = as_tensor(x)
     axis = _axis(x, dim, "unflatten")
@@ -305,7 +305,7 @@ def unflatten(x: Any, dim: int, sizes: Sequence[int]) -> Tensor:
     if (-1 not in sizes and known != x.shape[axis]) or list(sizes).count(-1) > 1 or (-1 in sizes and (not known or x.shape[axis] % known)):
         raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not fit dimension {dim} of size {x.shape[axis]}.")
     full = [x.shape[axis] // known if s == -1 else s for s in sizes]
-    return x.reshape((*x.shape[:axis], *full, *x.shape[axis + 1 :]))  # type: ignore[no-any-return]
+    return x.reshape((*x.shape[:axis], *full, *x.shape[axis + 1 :]))
 
 
 @public(method=False)

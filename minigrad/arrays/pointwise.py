@@ -10,7 +10,7 @@ from .. import functions as fn
 from ..errors import DTypeError
 from ..functions.arguments import check_factor
 from ..functions.elementwise import attach_operator, binary, unary
-from ..names import attach, in_place, public, publish, unlisted
+from ..names import TensorLike, attach, in_place, public, publish, unlisted
 from ..ops import bessel, special
 from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor
@@ -34,7 +34,7 @@ digamma = unary(special.digamma, "The derivative of `lgamma`.", theirs="input")
 
 
 @public(method=False, theirs="n input")
-def polygamma(n: int, x: Any) -> Tensor:
+def polygamma(n: int, x: TensorLike) -> Tensor:
     """The n-th derivative of `digamma` (n = 0: digamma itself). Raises ValueError for a negative n."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise ValueError(f"polygamma(n, x): n must be a whole number from 0 on, got {n!r}.")
@@ -53,20 +53,20 @@ i0 = unary(
 
 
 @public(in_place=True, theirs="input other")
-def igamma(a: Any, x: Any) -> Tensor:
+def igamma(a: TensorLike, x: TensorLike) -> Tensor:
     """The regularised lower incomplete gamma function 1/Γ(a) ∫ tᵃ⁻¹ e⁻ᵗ dt from 0 to x: the share of the gamma distribution below x; NaN
     for negative a or x. Differentiable by x. Raises NotDifferentiableError for an a that requires a gradient.
     """
-    return special.igamma(*by_second_only("igamma", a, x, "ax"))  # type: ignore[no-any-return]
+    return special.igamma(*by_second_only("igamma", a, x, "ax"))
 
 
 @public(in_place=True, theirs="input other")
-def igammac(a: Any, x: Any) -> Tensor:
+def igammac(a: TensorLike, x: TensorLike) -> Tensor:
     """1 - igamma(a, x), accurate where that is tiny."""
-    return special.igammac(*by_second_only("igammac", a, x, "ax"))  # type: ignore[no-any-return]
+    return special.igammac(*by_second_only("igammac", a, x, "ax"))
 
 
-def frexp(x: Any) -> Frexp:
+def frexp(x: TensorLike) -> Frexp:
     """m and e with x = m · 2ᵉ, where ½ ≤ |m| < 1 (both 0 for 0; e is int32). Differentiable: dm = dx / 2ᵉ. Raises DTypeError for others
     than floating numbers.
     """
@@ -79,13 +79,13 @@ def frexp(x: Any) -> Frexp:
 
 
 @public(in_place=True)
-def heaviside(x: Any, values: Any) -> Tensor:
+def heaviside(x: TensorLike, values: TensorLike) -> Tensor:
     """0 for negative x, 1 for positive x, `values` where x is 0. No derivative."""
-    return special.heaviside(as_tensor(x), as_tensor(values))  # type: ignore[no-any-return]
+    return special.heaviside(as_tensor(x), as_tensor(values))
 
 
 @public(in_place=True)
-def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """x with NaN and the infinities replaced by numbers (by default 0 and the largest and smallest of the dtype); derivative 0 there."""
     x = as_tensor(x)
     if not backend.is_differentiable(x.dtype):
@@ -95,7 +95,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     largest = backend.largest(x.dtype)
     x = fn.where(fn.isnan(x), nan, x)
     x = fn.where(x == math.inf, largest if posinf is None else posinf, x)
-    return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)  # type: ignore[no-any-return]
+    return fn.where(x == -math.inf, -largest if neginf is None else neginf, x)
 
 
 @public(in_place=True, theirs="input")
@@ -105,49 +105,51 @@ def lerp(start: Any, end: Any, weight: Any) -> Tensor:
     start, end = two_tensors(start, end)
     near = fn.abs(weight) < 0.5 if isinstance(weight, Tensor) else abs(weight) < 0.5
     if isinstance(near, Tensor):
-        return fn.where(near, start, end) + fn.where(near, weight, weight - 1) * (end - start)  # type: ignore[no-any-return]
-    return start + weight * (end - start) if near else end + (weight - 1) * (end - start)  # type: ignore[no-any-return]
+        out: Tensor = fn.where(near, start, end) + fn.where(near, weight, weight - 1) * (end - start)
+        return out
+    out = start + weight * (end - start) if near else end + (weight - 1) * (end - start)
+    return out
 
 
 @public(in_place=True, theirs="input tensor1 tensor2")
 @in_float32
-def addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
+def addcmul(x: TensorLike, a: TensorLike, b: TensorLike, *, value: Any = 1) -> Tensor:
     """x + value · a · b. Raises DTypeError for a value of a higher kind than x, a and b."""
     if type(value) is not int:
         check_factor("addcmul", "value", value, x, a, b)
     product = as_tensor(a) * b
-    return x + (product if type(value) is int and value == 1 else product * value)  # type: ignore[no-any-return]
+    return x + (product if type(value) is int and value == 1 else product * value)
 
 
 @public(in_place=True, theirs="input tensor1 tensor2")
 @in_float32
-def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Tensor:
+def addcdiv(x: TensorLike, a: TensorLike, b: TensorLike, *, value: Any = 1) -> Tensor:
     """x + value · a / b."""
     quotient = as_tensor(a) / b
-    return x + (quotient if type(value) is int and value == 1 else quotient * value)  # type: ignore[no-any-return]
+    return x + (quotient if type(value) is int and value == 1 else quotient * value)
 
 
 @public(in_place=True)
-def deg2rad(x: Any) -> Tensor:
+def deg2rad(x: TensorLike) -> Tensor:
     """Degrees as radians."""
     return as_tensor(x) * (math.pi / 180)
 
 
 @public(in_place=True)
-def rad2deg(x: Any) -> Tensor:
+def rad2deg(x: TensorLike) -> Tensor:
     """Radians as degrees."""
     return as_tensor(x) * (180 / math.pi)
 
 
 @public(in_place=True)
-def frac(x: Any) -> Tensor:
+def frac(x: TensorLike) -> Tensor:
     """x without its integer part; derivative 1."""
     x = floating(x, "frac")
-    return x - fn.trunc(x)  # type: ignore[no-any-return]
+    return x - fn.trunc(x)
 
 
 @public(in_place=True)
-def logit(x: Any, eps: float | None = None) -> Tensor:
+def logit(x: TensorLike, eps: float | None = None) -> Tensor:
     """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
     x = real_numbers(x)
     x = x if eps is None else fn.clamp(x, eps, 1 - eps)
@@ -156,7 +158,7 @@ def logit(x: Any, eps: float | None = None) -> Tensor:
 
 @public(in_place=True)
 @in_float32
-def sinc(x: Any) -> Tensor:
+def sinc(x: TensorLike) -> Tensor:
     """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their digits, by its power series."""
     z = real_numbers(x) * math.pi
     near = fn.abs(z) < 0.5
@@ -165,10 +167,10 @@ def sinc(x: Any) -> Tensor:
     for k in range(8, 0, -1):  # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
         series = 1.0 - square / (2 * k * (2 * k + 1)) * series
     far = fn.where(near, 1.0, z)
-    return fn.where(near, series, fn.sin(far) / far)  # type: ignore[no-any-return]
+    return fn.where(near, series, fn.sin(far) / far)
 
 
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def isclose(a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |a - b| <= atol + rtol |b|, or both are the same infinity (or NaN, if that shall count). No derivative."""
     a, b = (t.to(backend.int64) if t.dtype == backend.bool_ else t for t in (as_tensor(a).detach(), as_tensor(b).detach()))
     with backend.ignore_float_errors():
@@ -177,12 +179,12 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     return fn.logical_or(near, fn.logical_and(fn.isnan(a), fn.isnan(b))) if equal_nan else near
 
 
-def isposinf(x: Any) -> Tensor:
+def isposinf(x: TensorLike) -> Tensor:
     """Where x is +∞. No derivative."""
     return as_tensor(x) == math.inf
 
 
-def isneginf(x: Any) -> Tensor:
+def isneginf(x: TensorLike) -> Tensor:
     """Where x is -∞. No derivative."""
     return as_tensor(x) == -math.inf
 
@@ -191,35 +193,35 @@ def isneginf(x: Any) -> Tensor:
 
 
 @public(in_place=True)
-def fmax(a: Any, b: Any) -> Tensor:
+def fmax(a: TensorLike, b: TensorLike) -> Tensor:
     """The larger of a and b; a number wins against NaN; of equals a."""
     a, b = two_tensors(a, b)
-    return fn.where(fn.logical_or(a >= b, fn.isnan(b)), a, b)  # type: ignore[no-any-return]
+    return fn.where(fn.logical_or(a >= b, fn.isnan(b)), a, b)
 
 
 @public(in_place=True)
-def fmin(a: Any, b: Any) -> Tensor:
+def fmin(a: TensorLike, b: TensorLike) -> Tensor:
     """The smaller of a and b; a number wins against NaN; of equals a."""
     a, b = two_tensors(a, b)
-    return fn.where(fn.logical_or(a <= b, fn.isnan(b)), a, b)  # type: ignore[no-any-return]
+    return fn.where(fn.logical_or(a <= b, fn.isnan(b)), a, b)
 
 
 signbit = unary(special.signbit, "Where x is negative, or -0.0; no derivative.", in_place=False, theirs="input")
 
 
 @public(in_place=True)
-def copysign(a: Any, b: Any) -> Tensor:
+def copysign(a: TensorLike, b: TensorLike) -> Tensor:
     """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0. Its derivative by b is 0."""
-    return special.copysign(*two_tensors(real_numbers(a), b))  # type: ignore[no-any-return]
+    return special.copysign(*two_tensors(real_numbers(a), b))
 
 
 @public(in_place=True)
-def nextafter(a: Any, b: Any) -> Tensor:
+def nextafter(a: TensorLike, b: TensorLike) -> Tensor:
     """The next number of the dtype after a on the way to b. Its derivative by a is 1, and 0 where a is b; that by b is 0."""
-    return special.nextafter(*two_tensors(a, b))  # type: ignore[no-any-return]
+    return special.nextafter(*two_tensors(a, b))
 
 
-def isreal(x: Any) -> Tensor:
+def isreal(x: TensorLike) -> Tensor:
     """Where the imaginary part is 0. No derivative."""
     x = as_tensor(x)
     return fn.imag(x) == 0 if backend.is_complex(x.dtype) else fn.ones_like(x, dtype=backend.bool_)
@@ -230,13 +232,13 @@ def isreal(x: Any) -> Tensor:
 
 @public(in_place=True)
 @in_float32
-def logaddexp2(a: Any, b: Any) -> Tensor:
+def logaddexp2(a: TensorLike, b: TensorLike) -> Tensor:
     """The logarithm to base 2 of 2ᵃ + 2ᵇ, without overflow."""
     return fn.logaddexp(as_tensor(a) * math.log(2), as_tensor(b) * math.log(2)) / math.log(2)
 
 
 @public(in_place=True, theirs="input other")
-def ldexp(x: Any, exponent: Any) -> Tensor:
+def ldexp(x: TensorLike, exponent: Any) -> Tensor:
     """x · 2 to the exponent."""
     exponent = as_tensor(exponent)
     return as_tensor(x) * fn.exp2(real_numbers(exponent))
@@ -252,30 +254,31 @@ def float_power(base: Any, exponent: Any) -> Tensor:
 
 
 @unlisted
-def xlog1py(a: Any, b: Any) -> Tensor:
+def xlog1py(a: TensorLike, b: TensorLike) -> Tensor:
     """a ln(1 + b), and 0 where a is 0 (unless b is NaN)."""
     a, b = two_tensors(a, b)
     nothing = fn.logical_and(a == 0, fn.logical_or(b <= -1, b == math.inf))
-    return a * fn.log1p(fn.where(nothing, 0, b))  # type: ignore[no-any-return]
+    return a * fn.log1p(fn.where(nothing, 0, b))
 
 
 @unlisted
-def entr(x: Any) -> Tensor:
+def entr(x: TensorLike) -> Tensor:
     """-x ln x, 0 with an infinite slope at 0, and -∞ with derivative 0 for negative numbers."""
     x = real_numbers(x)
     usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
     at_zero = fn.sqrt(fn.where(x == 0, x + 0.0, 1.0))  # of -0 too; which has that value and that slope
-    return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))  # type: ignore[no-any-return]
+    return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))
 
 
 @public(in_place=True)
-def mvlgamma(x: Any, p: int) -> Tensor:
+def mvlgamma(x: TensorLike, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, ln π p (p − 1) / 4 + Σ lgamma(x − i/2) for i = 0 … p − 1."""
     x = real_numbers(x)
     total: Any = p * (p - 1) / 4 * math.log(math.pi)
     for i in range(p):
         total = lgamma(x - i / 2) + total
-    return total  # type: ignore[no-any-return]
+    out: Tensor = total
+    return out
 
 
 # ------------------------------------------------------------------------------------------------------------- the normal distribution
@@ -284,19 +287,19 @@ erfinv = unary(special.erfinv, "The inverse of `erf` on (-1, 1); infinite at ±1
 
 
 @unlisted
-def ndtr(x: Any) -> Tensor:
+def ndtr(x: TensorLike) -> Tensor:
     """The share of the standard normal distribution below x."""
     return erfc(real_numbers(x) * -math.sqrt(0.5)) * 0.5
 
 
 @public(function=False, method=False, theirs="input")
-def ndtri(p: Any) -> Tensor:
+def ndtri(p: TensorLike) -> Tensor:
     """The inverse of `ndtr`."""
     return erfinv(2 * real_numbers(p) - 1) * math.sqrt(2)
 
 
 @unlisted
-def log_ndtr(x: Any) -> Tensor:
+def log_ndtr(x: TensorLike) -> Tensor:
     """ln ndtr(x). Far out, where ndtr would be 0, by Laplace's continued fraction for the ratio of tail and density.
 
     Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.14.
@@ -310,25 +313,25 @@ def log_ndtr(x: Any) -> Tensor:
     tail = -0.5 * z * z - 0.5 * math.log(2 * math.pi) - fn.log(fraction)
     near = fn.where(far, -5.0, x)
     usual = fn.where(near < 1, fn.log(ndtr(fn.where(near < 1, near, 0.0))), fn.log1p(-ndtr(-fn.where(near < 1, 1.0, near))))
-    return fn.where(far, tail, usual)  # type: ignore[no-any-return]
+    return fn.where(far, tail, usual)
 
 
 # ------------------------------------------------------------------------------------------------------------- whole numbers
 
 
 @public(in_place=True)
-def gcd(a: Any, b: Any) -> Tensor:
+def gcd(a: TensorLike, b: TensorLike) -> Tensor:
     """The greatest common divisor of integers, not negative. No derivative."""
-    return special.gcd(*two_tensors(a, b))  # type: ignore[no-any-return]
+    return special.gcd(*two_tensors(a, b))
 
 
 @public(in_place=True)
-def lcm(a: Any, b: Any) -> Tensor:
+def lcm(a: TensorLike, b: TensorLike) -> Tensor:
     """The least common multiple of integers, not negative. No derivative."""
-    return special.lcm(*two_tensors(a, b))  # type: ignore[no-any-return]
+    return special.lcm(*two_tensors(a, b))
 
 
-def _bits(function: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def _bits(function: str, a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
     for x in (pair := two_tensors(a, b)):
         if x.dtype.kind not in "iu":
             raise DTypeError(f"{function}: moves the bits of integers, got {x.dtype}. For a · 2ᵇ of other numbers there is ldexp(a, b).")
@@ -336,15 +339,15 @@ def _bits(function: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 
 @public(in_place=True)
-def bitwise_left_shift(a: Any, b: Any) -> Tensor:
+def bitwise_left_shift(a: TensorLike, b: TensorLike) -> Tensor:
     """a · 2ᵇ of integers: the bits of a moved up, also written a << b. No derivative. Raises DTypeError for other numbers."""
-    return special.left_shift(*_bits("bitwise_left_shift", a, b))  # type: ignore[no-any-return]
+    return special.left_shift(*_bits("bitwise_left_shift", a, b))
 
 
 @public(in_place=True)
-def bitwise_right_shift(a: Any, b: Any) -> Tensor:
+def bitwise_right_shift(a: TensorLike, b: TensorLike) -> Tensor:
     """⌊a / 2ᵇ⌋ of integers: the bits of a moved down, also written a >> b. No derivative. Raises DTypeError for other numbers."""
-    return special.right_shift(*_bits("bitwise_right_shift", a, b))  # type: ignore[no-any-return]
+    return special.right_shift(*_bits("bitwise_right_shift", a, b))
 
 
 attach("polygamma", lambda self, n: polygamma(n, self))

@@ -13,7 +13,7 @@ from typing import Any
 from .. import functions as fn
 from ..errors import ShapeError
 from ..functions.arguments import check_factor
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import diagonals
 from ..ops import shape as sh
 from ..primitive import in_float32
@@ -163,7 +163,7 @@ def _ranks(function: str, *named: tuple[str, Tensor, int]) -> None:
 
 
 @public(theirs="input tensor")
-def dot(a: Any, b: Any) -> Tensor:
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """Σ a[i] b[i] of two vectors of equal length."""
     a, b = as_tensor(a), as_tensor(b)
     _ranks("dot", ("a", a, 1), ("b", b, 1))
@@ -171,30 +171,30 @@ def dot(a: Any, b: Any) -> Tensor:
 
 
 @in_float32
-def vdot(a: Any, b: Any) -> Tensor:
+def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     """Σ conj(a[i]) b[i] of two vectors of equal length."""
     return dot(fn.conj(a), b)
 
 
-def inner(a: Any, b: Any) -> Tensor:
+def inner(a: TensorLike, b: TensorLike) -> Tensor:
     """Σ over the last axis of both, for every pair of their other indices; the plain product if one is a number."""
     a, b = as_tensor(a), as_tensor(b)
     return a * b if 0 in (a.ndim, b.ndim) else tensordot(a, b, ([-1], [-1]))
 
 
 @public(theirs="input vec2")
-def outer(a: Any, b: Any) -> Tensor:
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
     """a[i] b[j] of two vectors."""
     a, b = as_tensor(a), as_tensor(b)
     _ranks("outer", ("a", a, 1), ("b", b, 1))
-    return a.reshape(-1, 1) * b  # type: ignore[no-any-return]
+    return a.reshape(-1, 1) * b
 
 
 ger = outer
 
 
 @public(theirs="input vec")
-def mv(a: Any, b: Any) -> Tensor:
+def mv(a: TensorLike, b: TensorLike) -> Tensor:
     """Matrix times vector."""
     a, b = as_tensor(a), as_tensor(b)
     _ranks("mv", ("the matrix", a, 2), ("the vector", b, 1))
@@ -202,7 +202,7 @@ def mv(a: Any, b: Any) -> Tensor:
 
 
 @public(theirs="input mat2")
-def mm(a: Any, b: Any) -> Tensor:
+def mm(a: TensorLike, b: TensorLike) -> Tensor:
     """Matrix times matrix, without broadcasting."""
     a, b = as_tensor(a), as_tensor(b)
     _ranks("mm", ("a", a, 2), ("b", b, 2))
@@ -210,7 +210,7 @@ def mm(a: Any, b: Any) -> Tensor:
 
 
 @public(theirs="input mat2")
-def bmm(a: Any, b: Any) -> Tensor:
+def bmm(a: TensorLike, b: TensorLike) -> Tensor:
     """The products of two batches of matrices, of shapes (B, n, k) and (B, k, m)."""
     a, b = as_tensor(a), as_tensor(b)
     _ranks("bmm", ("a", a, 3), ("b", b, 3))
@@ -219,7 +219,7 @@ def bmm(a: Any, b: Any) -> Tensor:
     return fn.matmul(a, b)
 
 
-def _added(function: str, x: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+def _added(function: str, x: TensorLike, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     """beta x + alpha product; with beta = 0 the values of x do not count, not even NaN.
     Raises DTypeError for factors of a higher kind."""
     for name, factor in (("alpha", alpha), ("beta", beta)):
@@ -228,42 +228,42 @@ def _added(function: str, x: Any, product: Tensor, beta: Any, alpha: Any) -> Ten
     product = product if type(alpha) in (int, float) and alpha == 1 else product * alpha
     if type(beta) in (int, float) and beta == 0:
         return product
-    return (x if type(beta) in (int, float) and beta == 1 else x * beta) + product  # type: ignore[no-any-return]
+    return (x if type(beta) in (int, float) and beta == 1 else x * beta) + product
 
 
 @public(in_place=True, theirs="input mat1 mat2")
-def addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of matrices; x broadcasts."""
     return _added("addmm", as_tensor(x), mm(a, b), beta, alpha)
 
 
 @public(in_place=True, theirs="input mat vec")
-def addmv(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of a matrix and a vector; x broadcasts."""
     return _added("addmv", as_tensor(x), mv(a, b), beta, alpha)
 
 
 @public(in_place=True, theirs="input batch1 batch2")
-def baddbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of batches of matrices; x broadcasts."""
     return _added("baddbmm", as_tensor(x), bmm(a, b), beta, alpha)
 
 
 @public(in_place=True, theirs="input batch1 batch2")
-def addbmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha Σ (a[i] @ b[i]) over the batch; x broadcasts."""
     products = bmm(a, b)
     return _added("addbmm", as_tensor(x), fn.sum(products, 0, dtype=products.dtype), beta, alpha)
 
 
 @public(in_place=True, theirs="input vec1 vec2")
-def addr(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha outer(a, b); x broadcasts."""
     return _added("addr", as_tensor(x), outer(a, b), beta, alpha)
 
 
 @fn.in_own_memory
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, dims: Any = 2) -> Tensor:
     """Σ over pairs of axes: the last `dims` of a with the first of b, or `dims = (axes of a, axes of b)`."""
     a, b = as_tensor(a), as_tensor(b)
     if isinstance(dims, int):
@@ -286,20 +286,20 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     count = math.prod(a.shape[i] for i in first)
     rows = fn.permute(a, left + first).reshape(math.prod(a.shape[i] for i in left), count)
     columns = fn.permute(b, second + right).reshape(count, math.prod(b.shape[i] for i in right))
-    return fn.matmul(rows, columns).reshape([a.shape[i] for i in left] + [b.shape[i] for i in right])  # type: ignore[no-any-return]
+    return fn.matmul(rows, columns).reshape([a.shape[i] for i in left] + [b.shape[i] for i in right])
 
 
 @fn.in_own_memory
-def kron(a: Any, b: Any) -> Tensor:
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: each element of a times the whole of b, as blocks."""
     a, b = as_tensor(a), as_tensor(b)
     rank = max(a.ndim, b.ndim)
     m, n = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
     spread: Callable[..., list[int]] = lambda shape, place: [s for k in shape for s in ((k, 1) if place == 0 else (1, k))]
-    return (a.reshape(spread(m, 0)) * b.reshape(spread(n, 1))).reshape([i * j for i, j in zip(m, n, strict=True)])  # type: ignore[no-any-return]
+    return (a.reshape(spread(m, 0)) * b.reshape(spread(n, 1))).reshape([i * j for i, j in zip(m, n, strict=True)])
 
 
-def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, dim: int | None = None) -> Tensor:
     """The vector product along an axis of length 3 (by default the first one); the other axes broadcast."""
     a, b = as_tensor(a), as_tensor(b)
     if a.ndim != b.ndim:
@@ -318,7 +318,7 @@ def cross(a: Any, b: Any, dim: int | None = None) -> Tensor:
 
 @public(method=False, theirs="x1 x2")
 @in_float32
-def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Tensor:
+def cdist(a: TensorLike, b: TensorLike, p: float = 2.0, compute_mode: str = "") -> Tensor:
     """The p-norms of all differences between rows of a (…, n, d) and rows of b (…, m, d): (…, n, m). The derivative is 0 where rows
     are equal. compute_mode: PyTorch's choice of algorithm, which changes nothing here.
     """
@@ -350,7 +350,7 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
         return parts[i] if i == j else mm(product(i, cost[i, j][1]), product(cost[i, j][1] + 1, j))
 
     out = product(0, len(parts) - 1)
-    return out.reshape([n for n, gone in zip(out.shape, (row, column), strict=True) if not gone])  # type: ignore[no-any-return]
+    return out.reshape([n for n, gone in zip(out.shape, (row, column), strict=True) if not gone])
 
 
 publish(__name__)

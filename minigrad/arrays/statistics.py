@@ -14,7 +14,7 @@ from .. import backend
 from .. import functions as fn
 from ..batching import all_examples
 from ..errors import DTypeError, ShapeError
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import index as ix
 from ..primitive import in_float32
 from ..tensor import Tensor, as_tensor, wrap
@@ -28,7 +28,7 @@ from .running import cumsum
 
 
 @fn.in_own_memory
-def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def quantile(x: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles of the elements along a dimension (of all by default): what stands at place q (n − 1) of the sorted ones. q is a
     number or a vector of numbers in [0, 1]; a vector makes a new first axis. NaN where there is one. Between two places the "linear"
     quantile has a derivative by q too, if q is a tensor that requires grad.
@@ -39,12 +39,12 @@ def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, i
 
 
 @fn.in_own_memory
-def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def nanquantile(x: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The quantiles of the elements that are not NaN (NaN if there are none); arguments as of `quantile`."""
     return _quantile(x, q, dim, keepdim, interpolation, "nanquantile")
 
 
-def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, function: str) -> Tensor:
+def _quantile(x: TensorLike, q: Any, dim: int | None, keepdim: bool, interpolation: str, function: str) -> Tensor:
     x = floating(x, function)
     shares = q.to(x.dtype) if isinstance(q, Tensor) else as_tensor(backend.as_payload(q, x.dtype))
     wanted = wrap(all_examples(shares.array))
@@ -79,11 +79,11 @@ def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str
 def _interpolated(below: Tensor, above: Tensor, share: Tensor) -> Tensor:
     """`lerp`, and `below` itself where the share is 0 or both are the same infinity."""
     same = fn.logical_and(fn.isinf(below), below == above)
-    return fn.where(fn.logical_or(share == 0, same), below, lerp(below, above, share))  # type: ignore[no-any-return]
+    return fn.where(fn.logical_or(share == 0, same), below, lerp(below, above, share))
 
 
 @fn.in_own_memory
-def mode(x: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+def mode(x: TensorLike, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """(value, index) of the most frequent element along a dimension, the smallest of equally frequent ones; the index is that of its
     last occurrence.
     """
@@ -111,7 +111,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 
 @fn.in_own_memory
 @in_float32
-def cov(x: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(x: TensorLike, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables, one a row, of which each column is an observation: Σ w (a − ā) conj(b − b̄) / (Σ w − correction).
 
     fweights: how often each observation counts (integers); aweights: how much; with them the divisor is Σ w − correction Σ w a / Σ w.
@@ -145,7 +145,7 @@ def cov(x: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = 
 
 
 @in_float32
-def corrcoef(x: Any) -> Tensor:
+def corrcoef(x: TensorLike) -> Tensor:
     """The correlations of variables, one a row: their covariances divided by their standard deviations."""
     x = as_tensor(x)
     c = cov(x)
@@ -161,7 +161,7 @@ def corrcoef(x: Any) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- histograms
 
 
-def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+def histc(x: TensorLike, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements fall into each of equally wide intervals from min to max (by default those of x); others do not count, nor does
     NaN. The last interval has both its ends. In the dtype of x; no derivative.
     """
@@ -176,7 +176,7 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     inside = fn.getitem(x, fn.logical_and(x >= low, x <= high))
     place = fn.clamp(fn.floor((inside - low) * bins / (high - low)), 0, bins - 1).to(backend.int64)
     empty = fn.zeros(bins, dtype=x.dtype, device=backend.device_of(x.array))
-    return ix.index_put(empty, fn.ones_like(inside), index=fn.plain_index((place,), x.array), accumulate=True)  # type: ignore[no-any-return]
+    return ix.index_put(empty, fn.ones_like(inside), index=fn.plain_index((place,), x.array), accumulate=True)
 
 
 class Histogram(NamedTuple):
@@ -194,7 +194,7 @@ class HistogramDD(NamedTuple):
 
 
 @fn.in_own_memory
-def histogram(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Histogram:
+def histogram(x: TensorLike, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Histogram:
     """How many elements fall into each interval. bins: how many equally wide ones, from range[0] to range[1] (by default those of x), or
     a vector of their ends. Elements outside do not count, nor does NaN; the last interval has both its ends.
 
@@ -211,7 +211,9 @@ def histogram(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight
 
 @public(method=False)
 @fn.in_own_memory
-def histogramdd(x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> HistogramDD:
+def histogramdd(
+    x: TensorLike, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
+) -> HistogramDD:
     """`histogram` of points (…, D) in D dimensions, counted in boxes. bins: how many intervals, one number for all dimensions or one for
     each, or a vector of ends for each; range: the ends of all dimensions, one pair after the other.
     """
@@ -252,7 +254,7 @@ def _edges(v: Tensor, bins: Any, ends: Sequence[float] | None) -> Tensor:
         edges = as_tensor(bins).detach().to(v.dtype)
         if edges.ndim != 1 or edges.shape[0] < 2:
             raise ShapeError(f"histogram: the ends of the intervals must be a vector of at least 2, got shape {edges.shape}.")
-        return edges  # type: ignore[no-any-return]
+        return edges
     if bins < 1:
         raise ValueError(f"histogram: needs at least one interval, got bins={bins}.")
     low, high = (
@@ -282,7 +284,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -
     return cumsum(_strips(y, x, dx, dim, "cumulative_trapezoid"), dim)
 
 
-def _strips(y: Any, x: Any, dx: Any, dim: int, function: str) -> Tensor:
+def _strips(y: Any, x: TensorLike, dx: Any, dim: int, function: str) -> Tensor:
     """The areas between neighbouring places."""
     y = as_tensor(y)
     axis = fn.axis_of(y.ndim, dim, function)
@@ -290,18 +292,20 @@ def _strips(y: Any, x: Any, dx: Any, dim: int, function: str) -> Tensor:
         raise ShapeError(f"{function}: needs at least one dimension.")
     ends = y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]
     if x is None:
-        return ends * dx / 2  # type: ignore[no-any-return]
+        out: Tensor = ends * dx / 2
+        return out
     x = as_tensor(x)
     if x.ndim == 1:
         x = x.reshape([-1 if i == axis else 1 for i in range(y.ndim)])
     elif x.ndim < y.ndim:
         x = x.reshape((1,) * (y.ndim - x.ndim) + x.shape)
     width = x[along(axis, slice(1, None))] - x[along(axis, slice(None, -1))]
-    return ends * width / 2  # type: ignore[no-any-return]
+    out = ends * width / 2
+    return out
 
 
 @public(method=False)
-def gradient(x: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(x: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Estimates of the partial derivatives of sampled values along each dimension (or those of `dim`): central differences inside, one-
     sided ones of the first or second order at the edges.
 
@@ -362,18 +366,18 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 @public(in_place=True)
 @in_float32
-def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Tensor:
+def renorm(x: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
     """x with each slice along a dimension whose p-norm is larger than maxnorm shortened to it."""
     from .running import vector_norm
 
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "renorm")
     length = vector_norm(x, p, [i for i in range(x.ndim) if i != axis], True)
-    return x * fn.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)  # type: ignore[no-any-return]
+    return x * fn.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
 
 
 @fn.in_own_memory
-def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
+def multinomial(x: TensorLike, num_samples: int, replacement: bool = False) -> Tensor:
     """Indices drawn with probabilities proportional to the weights x of a vector, or of each row of a matrix (int64). No derivative.
 
     Without replacement by the largest of u^(1/w), which draws each with its share of what is left. Source: Efraimidis & Spirakis,

@@ -7,40 +7,40 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..errors import ShapeError
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import diagonals
 from ..tensor import Tensor, as_tensor
 
 
-def _matrices(x: Any, function: str) -> Tensor:
+def _matrices(x: TensorLike, function: str) -> Tensor:
     x = as_tensor(x)
     if x.ndim < 2:
         raise ShapeError(f"{function}: needs at least 2 dimensions, got shape {x.shape}.")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 @public(in_place=True)
-def tril(x: Any, diagonal: int = 0) -> Tensor:
+def tril(x: TensorLike, diagonal: int = 0) -> Tensor:
     """The elements on and below a diagonal of the last two dimensions, zeros above. NaN that is cut off does not reach the gradient."""
-    return diagonals.tril(_matrices(x, "tril"), offset=int(diagonal))  # type: ignore[no-any-return]
+    return diagonals.tril(_matrices(x, "tril"), offset=int(diagonal))
 
 
 @public(in_place=True)
-def triu(x: Any, diagonal: int = 0) -> Tensor:
+def triu(x: TensorLike, diagonal: int = 0) -> Tensor:
     """The elements on and above a diagonal of the last two dimensions, zeros below."""
-    return diagonals.triu(_matrices(x, "triu"), offset=int(diagonal))  # type: ignore[no-any-return]
+    return diagonals.triu(_matrices(x, "triu"), offset=int(diagonal))
 
 
-def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal(x: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements whose indices in two dimensions differ by `offset`, along a new last dimension (a view)."""
     x = _matrices(x, "diagonal")
     a, b = fn.axis_of(x.ndim, dim1, "diagonal"), fn.axis_of(x.ndim, dim2, "diagonal")
     if a == b:
         raise RuntimeError(f"diagonal: the two dimensions must differ, got {dim1} and {dim2}.")
-    return diagonals.diagonal(x, offset=int(offset), axis1=a, axis2=b)  # type: ignore[no-any-return]
+    return diagonals.diagonal(x, offset=int(offset), axis1=a, axis2=b)
 
 
-def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed(x: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension of x as a diagonal of zeros in two new dimensions of the result."""
     x = as_tensor(x)
     if x.ndim == 0:
@@ -52,10 +52,10 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tenso
     shape = list(x.shape[:-1])
     for axis in sorted((a, b)):
         shape.insert(axis, n)
-    return diagonals.undiagonal(x, offset=int(offset), axis1=a, axis2=b, shape=tuple(shape))  # type: ignore[no-any-return]
+    return diagonals.undiagonal(x, offset=int(offset), axis1=a, axis2=b, shape=tuple(shape))
 
 
-def diag(x: Any, diagonal: int = 0) -> Tensor:
+def diag(x: TensorLike, diagonal: int = 0) -> Tensor:
     """A vector as the diagonal of a matrix of zeros, or a copy of a matrix's diagonal."""
     x = as_tensor(x)
     if x.ndim == 1:
@@ -65,13 +65,13 @@ def diag(x: Any, diagonal: int = 0) -> Tensor:
     return fn.clone(diagonals.diagonal(x, offset=int(diagonal), axis1=0, axis2=1))
 
 
-def diagflat(x: Any, offset: int = 0) -> Tensor:
+def diagflat(x: TensorLike, offset: int = 0) -> Tensor:
     """All elements of x, flattened, as the diagonal of a matrix of zeros."""
     return diag_embed(as_tensor(x).reshape(-1), offset)
 
 
 @public(function=False)
-def trace(x: Any) -> Tensor:
+def trace(x: TensorLike) -> Tensor:
     """The sum of a matrix's main diagonal."""
     x = as_tensor(x)
     if x.ndim != 2:
@@ -82,13 +82,13 @@ def trace(x: Any) -> Tensor:
 @public(method=False)
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)  # type: ignore[no-any-return]
+    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)
 
 
 @public(method=False)
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)  # type: ignore[no-any-return]
+    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)
 
 
 publish(__name__)

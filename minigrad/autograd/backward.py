@@ -195,7 +195,8 @@ def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
     """A tensor in an edge's place: the leaf itself, else one of the right shape whose values nobody reads."""
     node, number = edge.node, edge.output_nr
     if isinstance(node, Leaf):
-        return node.variable  # type: ignore[no-any-return]
+        out: Tensor = node.variable
+        return out
     several = isinstance(node.shape, tuple) and any(not isinstance(n, int) for n in node.shape)
     shape: Any = node.shape[number] if several else node.shape
     dtype: Any = node.dtype[number] if several else node.dtype

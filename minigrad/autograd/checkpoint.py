@@ -66,7 +66,8 @@ class CheckpointedNode(ElsewhereNode):
         if not self.versions:
             return super().values()  # which says that the graph was freed
         place = self.versions[0]
-        return place.region.values(place.number)  # type: ignore[no-any-return]
+        out: tuple[Any, ...] = place.region.values(place.number)
+        return out
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,8 @@ def _counters(position: int, results: tuple[Any, ...], versions: tuple[Any, ...]
 def _tensor_of(value: Any, source: int, args: tuple[Any, ...], version: Version | None) -> Tensor:
     """The tensor that a saved array belongs to: the operation's own argument, else a constant on the same memory."""
     if 0 <= source < len(args) and isinstance(args[source], Tensor) and args[source].array is value:
-        return args[source]  # type: ignore[no-any-return]
+        found: Tensor = args[source]
+        return found
     out = wrap(value)
     out.version = version
     return out

@@ -96,6 +96,7 @@ def lgamma_function(xp: Any) -> Callable[[Array], Array]:
 
 def _special(xp: Any, name: str) -> Callable[[Array], Array]:
     if xp is not np:
-        return getattr(getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name)  # type: ignore[no-any-return]
+        out: Callable[[Array], Array] = getattr(getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name)
+        return out
     vectorised = np.frompyfunc(getattr(math, name), 1, 1)
     return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)

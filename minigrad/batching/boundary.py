@@ -165,7 +165,7 @@ def _product_outside(a: Tensor, b: Tensor, outside: list[bool]) -> Tensor | None
     if not missing or set(axes_of(b.array)) - set(axes_of(a.array)):
         return None
     place = missing[0]  # of several batches the others follow in the same way
-    return enter(matmul(leave(a, place=place, axis=0), b), place=place, axis=0)  # type: ignore[no-any-return]
+    return enter(matmul(leave(a, place=place, axis=0), b), place=place, axis=0)
 
 
 def _layer_outside(args: tuple[Any, ...], outside: list[bool]) -> Tensor | None:
@@ -175,7 +175,7 @@ def _layer_outside(args: tuple[Any, ...], outside: list[bool]) -> Tensor | None:
     if outside[0] or not missing:
         return None
     place = missing[0]
-    return enter(affine(leave(x, place=place, axis=0), *weights), place=place, axis=0)  # type: ignore[no-any-return]
+    return enter(affine(leave(x, place=place, axis=0), *weights), place=place, axis=0)
 
 
 value.rewrite = _rewrite

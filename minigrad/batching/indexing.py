@@ -57,7 +57,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         order = [i for i in range(result.ndim) if not place <= i < place + rank]
         order[wanted:wanted] = range(place, place + rank)
         result = permute(result, axes=tuple(order))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _counting(size: int, position: int, ndim: int) -> Any:

@@ -70,7 +70,8 @@ class Batched:
     @property
     def shape(self) -> Shape:
         """The shape of one example."""
-        return self.array.shape[len(self.axes) :]  # type: ignore[no-any-return]
+        out: Shape = self.array.shape[len(self.axes) :]
+        return out
 
     @property
     def ndim(self) -> int:
@@ -85,12 +86,14 @@ class Batched:
     @property
     def dtype(self) -> DType:
         """The elements' type."""
-        return self.array.dtype  # type: ignore[no-any-return]
+        out: DType = self.array.dtype
+        return out
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Byte steps along the axes of one example."""
-        return self.array.strides[len(self.axes) :]  # type: ignore[no-any-return]
+        out: tuple[int, ...] = self.array.strides[len(self.axes) :]
+        return out
 
     @property
     def flags(self) -> Any:

@@ -246,10 +246,12 @@ def fitting(v: Any, x: Tensor, what: str, whom: str) -> Tensor:
     if v.shape != x.shape:
         raise ShapeError(f"{what} has shape {v.shape}, {whom} has {x.shape}; they must be equal.")
     if v.dtype == x.dtype:
-        return v  # type: ignore[no-any-return]
+        out: Tensor = v
+        return out
     if v.dtype.kind == "c" and x.dtype.kind != "c":
         raise DTypeError(f"{what} is complex, {whom} is {x.dtype}.")
-    return v.to(x.dtype)  # type: ignore[no-any-return]
+    out = v.to(x.dtype)
+    return out
 
 
 def require_differentiable(x: Tensor, what: str) -> None:

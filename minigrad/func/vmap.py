@@ -119,7 +119,8 @@ def _result(name: str, i: int, result: Any, dim: Any, place: BatchAxis) -> Tenso
         raise ValueError(f"vmap({name}): out_dims holds {dim!r} for result {i}; an entry is an int or None.")
     if not -result.ndim - 1 <= dim <= result.ndim:
         raise ValueError(f"vmap({name}): out_dims asks for dimension {dim} of result {i}, which has shape {result.shape} in each example.")
-    return taken_out(result, place, dim % (result.ndim + 1))  # type: ignore[no-any-return]
+    out: Tensor = taken_out(result, place, dim % (result.ndim + 1))
+    return out
 
 
 def _in_chunks(

@@ -9,6 +9,7 @@ from typing import Any
 from .. import backend
 from ..backend import Shape
 from ..errors import DTypeError, ShapeError
+from ..names import TensorLike
 from ..tensor import Tensor, as_tensor
 
 
@@ -100,7 +101,7 @@ def listed(tensors: Sequence[Any], dim: Any, function: str) -> list[Tensor]:
     return parts
 
 
-def plain_index(index: Any, like: Any, whole: bool = True) -> Any:
+def plain_index(index: TensorLike, like: Any, whole: bool = True) -> Any:
     """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
     A copy, so that no change of the index reaches the backward pass. whole: whether this is all of the index, or the part for one axis."""
     if type(index) is tuple and all([type(part) in _PLAIN_PARTS or _is_plain_slice(part) for part in index]):
@@ -166,7 +167,7 @@ def _stands_for_tuple(index: list[Any]) -> bool:
     return len(index) < 32 and any(p is None or p is Ellipsis or isinstance(p, parts) for p in index)
 
 
-def _plain_slice(index: Any) -> Any:
+def _plain_slice(index: TensorLike) -> Any:
     if not isinstance(index, slice):
         return index
     number: Callable[[Any], Any] = lambda v: v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)

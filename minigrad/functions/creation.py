@@ -7,7 +7,7 @@ from typing import Any
 from .. import backend, observe
 from ..backend import DType
 from ..errors import DTypeError
-from ..names import publish, unlisted
+from ..names import TensorLike, publish, unlisted
 from ..ops import elementwise as ew
 from ..tensor import Tensor, as_tensor, memory_version, wrap
 from .arguments import not_negative, sizes_of
@@ -28,7 +28,8 @@ def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     array = backend.as_payload(data, dtype, copy=False)
-    return observe.made(wrap(array if device is None else backend.to_device(array, str(device))))  # type: ignore[no-any-return]
+    out: Tensor = observe.made(wrap(array if device is None else backend.to_device(array, str(device))))
+    return out
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -41,7 +42,7 @@ def from_numpy(array: Any) -> Tensor:
     return observe.made(out) if observe.observers else out
 
 
-def from_dlpack(source: Any) -> Tensor:
+def from_dlpack(source: TensorLike) -> Tensor:
     """A tensor on the memory of another library's array (PyTorch, JAX, CuPy, …), on the CPU or a GPU, without copying.
 
     Raises TypeError for what cannot be shared (a dtype that NumPy has not, a tensor that requires grad), DeviceError for memory elsewhere.
@@ -86,25 +87,25 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires
     return full((), value, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def full_like(x: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(x: TensorLike, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
-def zeros_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
     return new_tensor(backend.zeros(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device)
 
 
-def ones_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
     return new_tensor(backend.ones(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device)
 
 
-def empty_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`empty` in the shape and (unless given) dtype of x."""
     return zeros_like(x, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -151,7 +152,7 @@ def logspace(
     wide = backend.complex128 if backend.is_complex(wanted) else backend.float64
     exponents = linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else wide)
     out = (float(base) ** exponents.to(wide)).to(wanted, device=device)
-    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
+    return out.requires_grad_() if requires_grad else out
 
 
 def _spaced_dtype(start: Any, end: Any) -> DType:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from .. import backend
 from ..engine.direct import on_itself, on_one, on_two
-from ..names import attach, in_place, into, public, publish, unlisted
+from ..names import TensorLike, attach, in_place, into, public, publish, unlisted
 from ..ops import elementwise as ew
 from ..ops.operators import BINARY, COMPARISONS
 from ..primitive import Primitive
@@ -140,7 +140,7 @@ minimum = binary(ew.minimum, "The smaller of a and b; ties share the derivative 
 
 
 @public(in_place=True)
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+def add(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input + alpha · other. Operands broadcast; dtypes are promoted.
 
     Raises DTypeError for an alpha of a higher kind than the operands: 0.5 beside integers.
@@ -154,7 +154,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
 
 
 @public(in_place=True)
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+def sub(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input - alpha · other. Operands broadcast; dtypes are promoted.
 
     Raises DTypeError for an alpha of a higher kind than the operands: 0.5 beside integers.
@@ -171,7 +171,7 @@ subtract = sub
 
 
 @public(in_place=True)
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient (derivative 0)."""
     if rounding_mode == "floor":
         return floor_divide(input, other)
@@ -195,25 +195,25 @@ def pow(base: Any, exponent: Any) -> Tensor:
             if base.dtype.kind in "iub" and type(exponent) is int:
                 raise RuntimeError("pow: integers to negative integer powers are not allowed; convert the base with .float() first.")
             base = base.to(backend.result_type([base.array, exponent]))
-        return ew.power(base, n=exponent)  # type: ignore[no-any-return]
+        return ew.power(base, n=exponent)
     if not isinstance(base, Tensor) and not isinstance(exponent, Tensor):
         return pow(as_tensor(base), exponent)
     if type(base) in (int, float) and exponent.dtype.kind == "c":
         base = builtins.complex(base)  # its logarithm, which the rule needs, is complex where the base is negative
-    return ew.pow_(base, exponent)  # type: ignore[no-any-return]
+    return ew.pow_(base, exponent)
 
 
 @public(in_place=True)
-def square(x: Any) -> Tensor:
+def square(x: TensorLike) -> Tensor:
     """x times x (int64 for booleans). Element by element; same shape."""
     x = as_tensor(x)
-    return ew.square(x.to(backend.int64) if x.dtype == backend.bool_ else x)  # type: ignore[no-any-return]
+    return ew.square(x.to(backend.int64) if x.dtype == backend.bool_ else x)
 
 
 @public(in_place=True)
-def round(x: Any, decimals: int = 0) -> Tensor:
+def round(x: TensorLike, decimals: int = 0) -> Tensor:
     """x rounded to `decimals`, halves to even; derivative 0."""
-    return ew.round_(as_tensor(x), decimals=decimals)  # type: ignore[no-any-return]
+    return ew.round_(as_tensor(x), decimals=decimals)
 
 
 def positive(x: Tensor) -> Tensor:
@@ -225,7 +225,7 @@ resolve_conj = resolve_neg = positive  # conjugates and signs are never left to 
 
 
 @public(method=False)
-def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(x: TensorLike, other: TensorLike, *, alpha: Any = 1) -> Tensor:
     """other - alpha · x."""
     return sub(other, as_tensor(x), alpha=alpha)
 
@@ -235,7 +235,7 @@ def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 _COMMON = frozenset((Tensor, float, int))
 
 
-def _accepts(other: Any) -> bool:
+def _accepts(other: TensorLike) -> bool:
     """Whether operators take `other` as an operand; Python asks other types for their own."""
     kind = type(other)
     return (

@@ -9,24 +9,24 @@ from .. import backend
 from ..backend import DType
 from ..engine.inplace import fits
 from ..engine.modes import state
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..tensor import Tensor, alias, as_tensor
 from .elementwise import eq
 from .reductions import all
 
 
-def numel(x: Any) -> int:
+def numel(x: TensorLike) -> int:
     """How many elements x has."""
     return math.prod(as_tensor(x).shape)
 
 
 @public(method=False, theirs="obj")
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: TensorLike) -> bool:
     """Whether x is a minigrad Tensor."""
     return isinstance(x, Tensor)
 
 
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether |a - b| <= atol + rtol |b| everywhere."""
     return backend.allclose(as_tensor(a).array, as_tensor(b).array, rtol, atol, equal_nan)
 
@@ -37,12 +37,12 @@ def equal(a: Tensor, b: Tensor) -> bool:
 
 
 @public(method=False, theirs="tensor1 tensor2")
-def result_type(a: Any, b: Any) -> DType:
+def result_type(a: TensorLike, b: TensorLike) -> DType:
     """The dtype of a + b."""
     return backend.result_type([x.array if isinstance(x, Tensor) else x for x in (a, b)])
 
 
-def is_floating_point(x: Any) -> bool:
+def is_floating_point(x: TensorLike) -> bool:
     """Whether x, a tensor or a dtype, is of a real floating dtype (half, bfloat16, float or double).
 
     Dtypes are NumPy's, which lack PyTorch's attributes: write `is_floating_point(dtype)` for `dtype.is_floating_point`.
@@ -50,12 +50,12 @@ def is_floating_point(x: Any) -> bool:
     return backend.is_floating(_dtype_of(x))
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: TensorLike) -> bool:
     """Whether x, a tensor or a dtype, is of a complex dtype."""
     return backend.is_complex(_dtype_of(x))
 
 
-def _dtype_of(x: Any) -> DType:
+def _dtype_of(x: TensorLike) -> DType:
     """The dtype of a tensor, or the dtype itself, which may be given as its scalar type."""
     if isinstance(x, Tensor):
         return x.dtype
@@ -71,7 +71,7 @@ def is_nonzero(x: Tensor) -> bool:
 
 
 @public(method=False, theirs="from_ to")
-def can_cast(source: Any, target: Any) -> bool:
+def can_cast(source: TensorLike, target: Any) -> bool:
     """Whether a result of the first dtype may be written in place into a tensor of the second."""
     first, second = backend.as_dtype(source), backend.as_dtype(target)
     return fits(first, second)

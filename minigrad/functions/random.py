@@ -8,7 +8,7 @@ from typing import Any
 from .. import backend
 from ..batching import drawn
 from ..errors import DTypeError
-from ..names import public, publish
+from ..names import TensorLike, public, publish
 from ..ops import chance as ch
 from ..tensor import Tensor, alias, as_tensor
 from .arguments import not_negative, sizes_of
@@ -69,19 +69,19 @@ def randint(
     return new_tensor(drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), sizes), requires_grad)
 
 
-def rand_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in the shape and dtype of x."""
     x = as_tensor(x)
     return rand(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
-def randn_like(x: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers in the shape and dtype of x."""
     x = as_tensor(x)
     return randn(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
 
 
-def randint_like(x: Any, low: int | None = None, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randint_like(x: TensorLike, low: int | None = None, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
     x = as_tensor(x)
     return randint(low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array))
@@ -90,27 +90,30 @@ def randint_like(x: Any, low: int | None = None, high: int | None = None, *, dty
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """0 … n-1 in random order (int64)."""
     order = rand(n, dtype=backend.float64).argsort()
-    return order.to(dtype or backend.int64, device=device or "cpu")  # type: ignore[no-any-return]
+    return order.to(dtype or backend.int64, device=device or "cpu")
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def normal(
+    mean: TensorLike, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Normal random numbers with the given means and standard deviations: tensors that broadcast, or numbers and a size. No history."""
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     if size is None:
         size = (as_tensor(mean) + std).shape
     out = (randn(size, dtype=dtype) * std + mean).to(device=device or "cpu")
-    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
+    found: Tensor = out.requires_grad_() if requires_grad else out
+    return found
 
 
 @public(method=True, theirs="input")
-def bernoulli(p: Any) -> Tensor:
+def bernoulli(p: TensorLike) -> Tensor:
     """1 with probability p, else 0, for each element of the floating tensor p. No derivative. ValueError unless 0 <= p <= 1."""
     p = alias(as_tensor(p))
     if not backend.is_floating(p.dtype):
         raise DTypeError(f"bernoulli: needs probabilities of a floating dtype, got {p.dtype}.")
     if not bool(((p >= 0) & (p <= 1)).all()):
         raise ValueError("bernoulli: probabilities must lie between 0 and 1.")
-    return (rand_like(p, dtype=backend.float64) < p).to(p.dtype)  # type: ignore[no-any-return]
+    return (rand_like(p, dtype=backend.float64) < p).to(p.dtype)
 
 
 publish(__name__, method=False)

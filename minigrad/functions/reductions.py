@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend, ops
 from ..engine.direct import on_one
 from ..errors import DTypeError
-from ..names import into, publish
+from ..names import TensorLike, into, publish
 from ..ops import network as nw
 from ..ops import reduce as rd
 from ..primitive import Primitive
@@ -19,11 +20,19 @@ from .elementwise import exp, isfinite, log
 from .selection import real, where
 from .shapes import squeeze
 
-_sum, _mean = on_one(rd.sum_), on_one(rd.mean)
+_sum: Callable[..., Tensor] = on_one(rd.sum_)
+_mean: Callable[..., Tensor] = on_one(rd.mean)
 
 
 def sum(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False, out: Any = None
+    input: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+    out: Any = None,
 ) -> Tensor:
     """Sum over `dim` (all axes by default). Integers and booleans are summed as int64.
 
@@ -38,11 +47,18 @@ def sum(
     elif x.array.dtype.kind in "bui":
         x = x.to(backend.int64)
     total = _sum(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "sum"), "keepdims": keepdim or keepdims})
-    return total if dtype is None else total.to(dtype)  # type: ignore[no-any-return]
+    return total if dtype is None else total.to(dtype)
 
 
 def mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False, out: Any = None
+    input: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+    out: Any = None,
 ) -> Tensor:
     """Mean over `dim` (all axes by default). NaN over no elements; DTypeError for integers, whose mean is not an integer."""
     if out is not None:
@@ -52,16 +68,16 @@ def mean(
         x = x.to(dtype)
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first: x.float().mean().")
-    return _mean(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "mean"), "keepdims": keepdim or keepdims})  # type: ignore[no-any-return]
+    return _mean(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "mean"), "keepdims": keepdim or keepdims})
 
 
-def amax(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def amax(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN elements
     share the derivative (PyTorch gives NaN to all elements)."""
     return _extreme(rd.amax, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
 
-def amin(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def amin(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Smallest element over `dim`; equal ones share the derivative evenly. NaN as in `amax`."""
     return _extreme(rd.amin, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
@@ -72,16 +88,16 @@ def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor
         raise IndexError(
             f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so there is no element to choose."
         )
-    return operation(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+    return operation(x, axes=axes, keepdims=keepdim)
 
 
-def argmax(x: Any, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: TensorLike, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
     none."""
     return _place(rd.argmax, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
 
-def argmin(x: Any, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: TensorLike, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
     none."""
     return _place(rd.argmin, as_tensor(x), either(dim, axis), keepdim or keepdims)
@@ -94,42 +110,42 @@ def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> T
             f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}"
             f"{'' if dim is None else f' along dimension {dim}'}."
         )
-    return operation(x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+    return operation(x, axis=axis, keepdims=keepdim)
 
 
-def all(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether all elements (over `dim`) are non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
     found = rd.all_(x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "all")), keepdims=keepdim or keepdims)
-    return found.to(backend.uint8) if x.dtype == backend.uint8 else found  # type: ignore[no-any-return]
+    return found.to(backend.uint8) if x.dtype == backend.uint8 else found
 
 
-def any(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether some element (over `dim`) is non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
     found = rd.any_(x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "any")), keepdims=keepdim or keepdims)
-    return found.to(backend.uint8) if x.dtype == backend.uint8 else found  # type: ignore[no-any-return]
+    return found.to(backend.uint8) if x.dtype == backend.uint8 else found
 
 
-def softmax(x: Any, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
+def softmax(x: TensorLike, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
     """e^x / Σ e^x along `dim`; same shape; no overflow."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
-    return nw.softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "softmax"))  # type: ignore[no-any-return]
+    return nw.softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "softmax"))
 
 
-def log_softmax(x: Any, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
+def log_softmax(x: TensorLike, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
     """ln softmax(x) along `dim`, accurate where softmax rounds to 0."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
-    return nw.log_softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "log_softmax"))  # type: ignore[no-any-return]
+    return nw.log_softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "log_softmax"))
 
 
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
     x, keepdim = as_tensor(x), keepdim or keepdims
     axes = reduced_axes(x, axes_of(x, either(dim, axis), "logsumexp"))
     if backend.is_complex(x.dtype):
         return _complex_logsumexp(x, axes, keepdim)
-    return ops.scans.logsumexp(x, axes=axes, keepdims=keepdim)  # type: ignore[no-any-return]
+    return ops.scans.logsumexp(x, axes=axes, keepdims=keepdim)
 
 
 def _complex_logsumexp(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:

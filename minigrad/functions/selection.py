@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 from .. import backend
 from ..errors import DTypeError, ShapeError
-from ..names import attach, in_place, public, publish
+from ..names import TensorLike, attach, in_place, public, publish
 from ..ops import elementwise as ew
 from ..ops import sorting as so
 from ..tensor import Tensor, as_tensor
@@ -16,6 +16,10 @@ from .elementwise import cos, ge, gt, le, lt, mul, sin, unary
 from .results import in_own_memory
 
 
+@overload
+def where(condition: Any) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Any, a: TensorLike, b: TensorLike) -> Tensor: ...
 @public(method=False, theirs="condition input other")
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     """a where the condition holds, b elsewhere; NaN in the branch not taken does not reach the gradient. `where(condition)` alone gives the
@@ -33,8 +37,12 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     return ew.where(condition, a, b)
 
 
+@overload
+def nonzero(x: TensorLike, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(x: TensorLike, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @in_own_memory
-def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+def nonzero(x: TensorLike, *, as_tuple: bool = False) -> Any:
     """The indices (int64) of the elements that are not 0: one row each, or a tensor for each axis if `as_tuple`. No derivative."""
     x = as_tensor(x)
     found = so.argwhere(x if x.ndim or not as_tuple else x.reshape(1))
@@ -42,7 +50,7 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
 
 
 @public(in_place=True)
-def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
+def clamp(x: TensorLike, min: Any = None, max: Any = None) -> Tensor:
     """x limited to [min, max]; the derivative is 1 inside and at the bounds, 0 outside and where x is NaN. Bounds are numbers or tensors;
     a bound that is NaN gives NaN."""
     x = as_tensor(x)
@@ -52,10 +60,10 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
         bounds = [as_tensor(b).array if isinstance(b, Tensor) else b for b in (min, max) if b is not None]
         dtype = backend.result_type([x.array, *bounds])
         x = x if min is None else _limited(x, min, ge, lt)
-        return (x if max is None else _limited(x, max, le, gt)).to(dtype)  # type: ignore[no-any-return]
+        return (x if max is None else _limited(x, max, le, gt)).to(dtype)
     if x.dtype.kind in "biu":
         x = x.to(backend.result_type([x.array, *(bound for bound in (min, max) if bound is not None)]))
-    return ew.clamp(x, low=min, high=max)  # type: ignore[no-any-return]
+    return ew.clamp(x, low=min, high=max)
 
 
 clip = clamp
@@ -64,17 +72,17 @@ clip = clamp
 def _limited(x: Tensor, bound: Any, within: Callable[..., Tensor], beyond: Callable[..., Tensor]) -> Tensor:
     """x within the bound, the bound beyond it, NaN (without a derivative) where one of them is."""
     nothing = (x.detach() + bound).detach()
-    return where(within(x, bound), x, where(beyond(x, bound), bound, nothing))  # type: ignore[no-any-return]
+    return where(within(x, bound), x, where(beyond(x, bound), bound, nothing))
 
 
 @public(in_place=True)
-def clamp_min(x: Any, min: Any) -> Tensor:
+def clamp_min(x: TensorLike, min: Any) -> Tensor:
     """x, but at least min."""
     return clamp(x, min=min)
 
 
 @public(in_place=True)
-def clamp_max(x: Any, max: Any) -> Tensor:
+def clamp_max(x: TensorLike, max: Any) -> Tensor:
     """x, but at most max."""
     return clamp(x, max=max)
 
@@ -82,7 +90,7 @@ def clamp_max(x: Any, max: Any) -> Tensor:
 @public(method=False, out=True)
 def complex(real: Any, imag: Any) -> Tensor:
     """real + i·imag."""
-    return ew.make_complex(as_tensor(real), as_tensor(imag))  # type: ignore[no-any-return]
+    return ew.make_complex(as_tensor(real), as_tensor(imag))
 
 
 @public(method=False, out=True)
@@ -95,7 +103,7 @@ _conj, _real = unary(ew.conj, "Complex conjugate."), unary(ew.real, "Real part."
 _imag = unary(ew.imag, "Imaginary part.")
 
 
-def conj(x: Any) -> Tensor:
+def conj(x: TensorLike) -> Tensor:
     """Complex conjugate, a copy (in PyTorch a view that is conjugated when it is read); a real x itself. So `x.H`, `x.mH` and
     `x.adjoint()` of complex tensors are copies too."""
     x = as_tensor(x)
@@ -107,14 +115,14 @@ attach("conj_physical_", in_place(conj, "conj_physical_"))
 
 
 @public(method=False)
-def real(x: Any) -> Tensor:
+def real(x: TensorLike) -> Tensor:
     """Real part (a view); a real x itself."""
     x = as_tensor(x)
     return _real(x) if x.dtype.kind == "c" else x
 
 
 @public(method=False)
-def imag(x: Any) -> Tensor:
+def imag(x: TensorLike) -> Tensor:
     """Imaginary part (a view). Raises DTypeError for a real tensor, whose imaginary part has no
     memory to view."""
     x = as_tensor(x)
@@ -124,17 +132,17 @@ def imag(x: Any) -> Tensor:
 
 
 @public(method=False)
-def view_as_real(x: Any) -> Tensor:
+def view_as_real(x: TensorLike) -> Tensor:
     """A complex tensor of shape (…) as a real one of shape (…, 2) on the same memory: real and imaginary parts. Raises DTypeError for real
     tensors."""
     x = as_tensor(x)
     if not backend.is_complex(x.dtype):
         raise DTypeError(f"view_as_real: needs a complex tensor, got {x.dtype}.")
-    return ew.view_as_real(x)  # type: ignore[no-any-return]
+    return ew.view_as_real(x)
 
 
 @public(method=False)
-def view_as_complex(x: Any) -> Tensor:
+def view_as_complex(x: TensorLike) -> Tensor:
     """A real tensor of shape (…, 2) as a complex one of shape (…) on the same memory.
 
     Raises DTypeError unless x is float32 or float64, ShapeError unless its last axis has two elements that lie side by side in memory.
@@ -149,7 +157,7 @@ def view_as_complex(x: Any) -> Tensor:
             "view_as_complex: the two parts do not lie side by side in memory, so they cannot be seen as one number. Call "
             ".contiguous() first."
         )
-    return ew.view_as_complex(x)  # type: ignore[no-any-return]
+    return ew.view_as_complex(x)
 
 
 publish(__name__)

@@ -11,7 +11,7 @@ from ..backend import Shape
 from ..batching import getitem as batched_getitem
 from ..batching import is_batched_index
 from ..errors import ShapeError
-from ..names import into, public, publish
+from ..names import TensorLike, into, public, publish
 from ..ops import index as ix
 from ..ops import linalg as la
 from ..ops import shape as sh
@@ -20,7 +20,7 @@ from .arguments import axes_of, axis_of, either, listed, plain_index, sizes_of
 from .elementwise import attach_operator, clone
 
 
-def reshape(x: Any, *shape: Any) -> Tensor:
+def reshape(x: TensorLike, *shape: Any) -> Tensor:
     """The same elements in another shape; one size may be -1. A view where the memory layout allows."""
     x = as_tensor(x)
     sizes = sizes_of(shape)
@@ -33,10 +33,10 @@ def reshape(x: Any, *shape: Any) -> Tensor:
         sizes = tuple(total // known if n == -1 else n for n in sizes)
     elif known != total:
         raise ShapeError(f"reshape: shape {sizes} has {known} elements, the tensor of shape {x.shape} has {total}.")
-    return sh.reshape(x, shape=sizes)  # type: ignore[no-any-return]
+    return sh.reshape(x, shape=sizes)
 
 
-def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from start_dim to end_dim merged into one."""
     x = as_tensor(x)
     first, last = axis_of(x.ndim, start_dim, "flatten"), axis_of(x.ndim, end_dim, "flatten")
@@ -47,57 +47,57 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, *x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
-def ravel(x: Any) -> Tensor:
+def ravel(x: TensorLike) -> Tensor:
     """The elements in one dimension. A view where the memory layout allows."""
     return reshape(x, -1)
 
 
-def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+def squeeze(x: TensorLike, dim: Any = None, *, axis: Any = None) -> Tensor:
     """Without the axes of size 1 (all of them, or those among `dim`)."""
     x, dim = as_tensor(x), either(dim, axis)
     axes = range(x.ndim) if dim is None else axes_of(x, dim, "squeeze") if dim != () else ()
     return reshape(x, [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)])
 
 
-def unsqueeze(x: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+def unsqueeze(x: TensorLike, dim: int | None = None, *, axis: int | None = None) -> Tensor:
     """With a new axis of size 1 at `dim`."""
     x = as_tensor(x)
     place = axis_of(x.ndim + 1, either(dim, axis), "unsqueeze")
     return reshape(x, *x.shape[:place], 1, *x.shape[place:])
 
 
-def permute(x: Any, *dims: Any) -> Tensor:
+def permute(x: TensorLike, *dims: Any) -> Tensor:
     """The axes in another order (a view)."""
     x = as_tensor(x)
     axes = tuple(axis_of(x.ndim, d, "permute") for d in sizes_of(dims))
     if sorted(axes) != list(range(x.ndim)):
         raise RuntimeError(f"permute: {sizes_of(dims)} is not an order of the {x.ndim} dimensions.")
-    return sh.permute(x, axes=axes)  # type: ignore[no-any-return]
+    return sh.permute(x, axes=axes)
 
 
-def transpose(x: Any, dim0: Any = None, dim1: Any = None) -> Tensor:
+def transpose(x: TensorLike, dim0: Any = None, dim1: Any = None) -> Tensor:
     """Two axes exchanged (a view). Without dimensions all axes are reversed, as in NumPy."""
     x = as_tensor(x)
     if dim0 is None:
-        return sh.permute(x, axes=tuple(reversed(range(x.ndim))))  # type: ignore[no-any-return]
+        return sh.permute(x, axes=tuple(reversed(range(x.ndim))))
     if dim1 is None:
         return permute(x, dim0)
     axes = list(range(x.ndim))
     a, b = axis_of(x.ndim, dim0, "transpose"), axis_of(x.ndim, dim1, "transpose")
     if axes:
         axes[a], axes[b] = axes[b], axes[a]
-    return sh.permute(x, axes=tuple(axes))  # type: ignore[no-any-return]
+    return sh.permute(x, axes=tuple(axes))
 
 
 swapdims = transpose
 
 
-def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
+def swapaxes(x: TensorLike, axis0: int, axis1: int) -> Tensor:
     """Two axes exchanged (a view), under NumPy's name."""
     return transpose(x, axis0, axis1)
 
 
-def t(x: Any) -> Tensor:
+def t(x: TensorLike) -> Tensor:
     """The transpose of a matrix; tensors of 0 or 1 dimension stay as they are."""
     x = as_tensor(x)
     if x.ndim > 2:
@@ -105,7 +105,7 @@ def t(x: Any) -> Tensor:
     return transpose(x)
 
 
-def movedim(x: Any, source: Any, destination: Any) -> Tensor:
+def movedim(x: TensorLike, source: TensorLike, destination: Any) -> Tensor:
     """One axis (or a sequence of them) moved to another place (or places); the others keep their order."""
     x = as_tensor(x)
     come, go = ([axis_of(x.ndim, d, "movedim") for d in (v if isinstance(v, list | tuple) else (v,))] for v in (source, destination))
@@ -119,7 +119,7 @@ def movedim(x: Any, source: Any, destination: Any) -> Tensor:
 moveaxis = movedim
 
 
-def broadcast_to(x: Any, *shape: Any) -> Tensor:
+def broadcast_to(x: TensorLike, *shape: Any) -> Tensor:
     """x seen in a larger shape without copying (a view); -1 keeps a size.
 
     Where a dimension grows, several elements of the result share one memory location, and it cannot be changed in place.
@@ -142,25 +142,25 @@ def broadcast_to(x: Any, *shape: Any) -> Tensor:
                 f"expand: size {own} of dimension {i - lead} cannot become {n} (shapes {x.shape} and {sizes}); only size 1 can be expanded."
             )
         full_shape.append(n)
-    return sh.broadcast_to(x, shape=tuple(full_shape))  # type: ignore[no-any-return]
+    return sh.broadcast_to(x, shape=tuple(full_shape))
 
 
-def sum_to(x: Any, *shape: Any) -> Tensor:
+def sum_to(x: TensorLike, *shape: Any) -> Tensor:
     """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`. Integers and booleans are summed as int64."""
     x, sizes = as_tensor(x), sizes_of(shape)
     if x.shape == sizes:
         return x if sizes else clone(x)  # PyTorch copies a 0-d tensor
-    return sh.sum_to(x.to(backend.int64) if x.dtype.kind in "bui" else x, shape=sizes)  # type: ignore[no-any-return]
+    return sh.sum_to(x.to(backend.int64) if x.dtype.kind in "bui" else x, shape=sizes)
 
 
-def flip(x: Any, *axes: Any, dims: Any = None) -> Tensor:
+def flip(x: TensorLike, *axes: Any, dims: Any = None) -> Tensor:
     """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or `flip(x, dims=(0, 1))`."""
     x = as_tensor(x)
     if dims is None and not axes:
         raise TypeError("flip: name the dimensions to turn around, as in flip(x, 0) or flip(x, (0, 1)).")
     named = sizes_of(axes if dims is None else (dims,))
     turned = axes_of(x, named, "flip") if named else ()
-    return sh.flip(x, axes=turned if x.ndim else ())  # type: ignore[no-any-return]
+    return sh.flip(x, axes=turned if x.ndim else ())
 
 
 @public(method=False, out=True)
@@ -178,7 +178,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Ten
             raise ShapeError(
                 f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but that of dimension {place} must agree."
             )
-    return sh.cat(*parts, axis=place, sizes=tuple(p.shape[place] for p in parts))  # type: ignore[no-any-return]
+    return sh.cat(*parts, axis=place, sizes=tuple(p.shape[place] for p in parts))
 
 
 def _differ(a: Shape, b: Shape, besides: int) -> bool:
@@ -200,12 +200,12 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 
 
 @public(method=False)
-def getitem(x: Tensor, index: Any) -> Tensor:
+def getitem(x: Tensor, index: TensorLike) -> Tensor:
     """x[index]: a view for integers, slices, None and Ellipsis, a copy where the index holds arrays."""
     index = plain_index(index, x.array)
     try:
         if ix.is_basic(index):
-            return ix.window(x, index=index)  # type: ignore[no-any-return]
+            return ix.window(x, index=index)
         numbers, rest = ix.numbers_first(index)
         source = x if numbers is None else ix.window(x, index=numbers)
         return batched_getitem(source, rest) if is_batched_index(rest) else ix.gather(source, index=rest)
@@ -213,7 +213,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
 
 
-def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+def matmul(input: TensorLike, other: TensorLike, *, out: Any = None) -> Tensor:
     """The matrix product input @ other; one-dimensional operands count as row and column, leading axes broadcast. Dtypes are
     promoted (PyTorch refuses different ones). Raises ShapeError, which names the sizes, where they do not fit."""
     if out is not None:
@@ -227,7 +227,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     for m, n in zip(a.shape[-3::-1], b.shape[-3::-1], strict=False):
         if m != n and 1 not in (m, n):
             raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the batch sizes {m} and {n} differ, and neither is 1.")
-    return la.matmul(a, b)  # type: ignore[no-any-return]
+    return la.matmul(a, b)
 
 
 attach_operator("matmul", "@", matmul, la.matmul)

@@ -94,7 +94,8 @@ def sum_nodes(nodes: Sequence[Node]) -> Node:
     total: Any = nodes[0]
     for node in nodes[1:]:
         total = total + node
-    return total  # type: ignore[no-any-return]
+    out: Node = total
+    return out
 
 
 def _several(node: Node, partials: list[tuple[int, Node]]) -> Any:

@@ -7,7 +7,7 @@ contribution into the form of what it belongs to, with these or, where all is kn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..functions import broadcast_to as broadcast_tensor
 from ..functions import sum_to as sum_tensor
@@ -69,5 +69,5 @@ def fitted(c: Any, target: Node, broadcast: bool = False) -> Node:
     if type(c.shape_fact) is tuple and type(target.shape_fact) is tuple and (same_dtype or (c.known_dtype and target.known_dtype)):
         if c.shape_fact != target.shape_fact:
             c = (sh.broadcast_to if broadcast else sh.sum_to)(c, shape=target.shape_fact)
-        return c if same_dtype else ew.cast(c, dtype=target.dtype_fact)  # type: ignore[no-any-return]
+        return c if same_dtype else cast(Node, ew.cast(c, dtype=target.dtype_fact))
     return (broadcast_like_op if broadcast else sum_to_like_op)(c, target)

@@ -88,7 +88,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 def _on_device_of(value: Any, target: Tensor) -> Tensor:
     """`value` as a tensor on the device of `target`, ready to be written there."""
     value = as_tensor(value)
-    return value if backend.same_device(value.array, target.array) else value.to(device=backend.device_of(target.array))  # type: ignore[no-any-return]
+    out: Tensor = value if backend.same_device(value.array, target.array) else value.to(device=backend.device_of(target.array))
+    return out
 
 
 def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
@@ -219,7 +220,7 @@ def fill_diagonal_(self: Tensor, value: Any) -> Tensor:
 
 def _where(self: Tensor, condition: Any, other: Any) -> Tensor:
     """This tensor where the condition holds, `other` elsewhere."""
-    return functions.where(condition, self, other)  # type: ignore[no-any-return]
+    return functions.where(condition, self, other)
 
 
 attach("where", _where)

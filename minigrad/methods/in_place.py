@@ -22,7 +22,8 @@ def _as_function(name: str) -> Callable[..., Tensor]:
     def function(input: Tensor, *args: Any, **options: Any) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}: writes into a tensor, got {type(input).__name__}.")
-        return method(input, *args, **options)  # type: ignore[no-any-return]
+        out: Tensor = method(input, *args, **options)
+        return out
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__

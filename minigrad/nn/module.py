@@ -286,7 +286,8 @@ class Module:
             raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`.{owner._hint(name)}")
         if owner._kinds.get(name) != kind or (kind == "parameter" and getattr(owner, name) is None):
             raise AttributeError(f"{type(owner).__name__}: `{name}` is not {what}.")
-        return getattr(owner, name)  # type: ignore[no-any-return]
+        out: Tensor = getattr(owner, name)
+        return out
 
     def _hint(self, name: str) -> str:
         return did_you_mean(name, [*vars(self), *dir(type(self))])
@@ -321,8 +322,8 @@ class Module:
             if set_to_none or p._grad is None:
                 p._grad = None
             else:
-                p.grad.detach_()
-                p.grad.zero_()
+                p._grad.detach_()
+                p._grad.zero_()
 
     def to(self: M, *args: Any, dtype: Any = None, device: Any = None) -> M:
         """Convert or move all parameters and buffers, in place (floating ones only change dtype); returns the module."""

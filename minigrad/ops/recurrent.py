@@ -159,8 +159,8 @@ def _rnn_back(g: Any, u: Any, y: Any, *, rectified: bool) -> Any:
 
 def _rnn_forth(drive: Any, u: Any, y: Any, rectified: bool) -> tuple[Any, Any]:
     """The states' tangents, if the gates have the tangent `drive` besides what the state before gives them."""
-    slope, back = _rnn_slope(y[0], rectified), 0
-    found: list[Any] = []
+    slope, found = _rnn_slope(y[0], rectified), list[Any]()
+    back: Any = 0
     for t in range(slope.shape[0]):
         found.append((drive[t] + back) * slope[t])
         back = matmul(found[-1], swapped(u))
@@ -208,7 +208,9 @@ def _lstm_back(g: Any, a: Any, h0: Any, c0: Any, u: Any, y: Any) -> tuple[Any, A
     """The cotangents of the gates (L, N, 4H) and of c0, and the states before each step."""
     by_i, by_f, by_n, by_c, by_o, shows, before = _lstm_slopes(a, h0, c0, u, y)
     found: list[Any] = []
-    (gh, gc), dh, dc = g, 0, 0
+    gh, gc = g
+    dh: Any = 0
+    dc: Any = 0
     for t in reversed(range(a.shape[0])):
         h = gh[t] + dh
         c = gc[t] + dc + h * shows[t]

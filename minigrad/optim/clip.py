@@ -29,7 +29,7 @@ def clip_grad_norm_(
         return tensor(0.0)
     total = _total(gradients, norm_type, error_if_nonfinite, "clip_grad_norm_")
     _scale(gradients, max_norm, total)
-    return total.to(gradients[0].array.real.dtype)  # type: ignore[no-any-return]
+    return total.to(gradients[0].array.real.dtype)
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
@@ -43,7 +43,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     if not given:
         return tensor(0.0)
     total = _total(given, norm_type, error_if_nonfinite, "get_total_norm")
-    return total.to(given[0].array.real.dtype)  # type: ignore[no-any-return]
+    return total.to(given[0].array.real.dtype)
 
 
 def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, name: str) -> Tensor:

@@ -292,7 +292,8 @@ class Program:
     def memory(self) -> dict[str, int]:
         """Bytes that the values of a run need: "all" of them together, the most alive at once "without plan" and "with plan"; and how
         many "buffers" there are and how often one is "reused". Known after a first run."""
-        return self._ran().memory()  # type: ignore[no-any-return]
+        out: dict[str, int] = self._ran().memory()
+        return out
 
     def _ran(self) -> Any:
         if self.replayer is None:

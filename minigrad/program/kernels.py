@@ -38,7 +38,8 @@ FUNCTIONS = (*(function for function, _ in UFUNCS.values()), "matmul", "concaten
 def lines_of(prim: Primitive, k: Line) -> list[str] | None:
     """The lines that write the result of an operation into `k.out`, None where there are none."""
     if callable(prim.kernel):
-        return prim.kernel(k)  # type: ignore[no-any-return]
+        out: list[str] | None = prim.kernel(k)
+        return out
     term = scalar.term_of(prim.scalar, k.params) if prim.kernel == "scalar" else None
     if term is None:
         return None

@@ -84,7 +84,8 @@ class Recorded:
     @property
     def dtype(self) -> DType:
         """The elements' type."""
-        return self.array.dtype  # type: ignore[no-any-return]
+        out: DType = self.array.dtype
+        return out
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -116,33 +117,33 @@ class Recorded:
         laid = self.reshape((-1,)).reshape(self.shape)  # a change of layout is an instruction: sums depend on it in their last bits
         return Recorded(self.recorder, array, laid.number)  # of its own: where axes have length 1, these reshapes are windows
 
-    def astype(self, dtype: Any, copy: bool = True) -> Recorded:
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The same values in another dtype."""
         if dtype == self.dtype:
             return self.copy() if copy else self
-        return ew.cast(self, dtype=dtype)  # type: ignore[no-any-return]
+        return ew.cast(self, dtype=dtype)
 
-    def reshape(self, *shape: Any) -> Recorded:
+    def reshape(self, *shape: Any) -> Any:
         """The same values in another shape; one size may be -1."""
         sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         known = math.prod(n for n in sizes if n != -1)
-        return reshape(self, shape=tuple(self.size // known if n == -1 else n for n in sizes))  # type: ignore[no-any-return]
+        return reshape(self, shape=tuple(self.size // known if n == -1 else n for n in sizes))
 
-    def transpose(self, *axes: Any) -> Recorded:
+    def transpose(self, *axes: Any) -> Any:
         """The axes in another order, reversed if none is given."""
         order = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
-        return permute(self, axes=order or tuple(reversed(range(self.ndim))))  # type: ignore[no-any-return]
+        return permute(self, axes=order or tuple(reversed(range(self.ndim))))
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Recorded:
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The sum over axes."""
-        return sum_(self, axes=_axes(self, axis), keepdims=keepdims)  # type: ignore[no-any-return]
+        return sum_(self, axes=_axes(self, axis), keepdims=keepdims)
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Recorded:
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
         """The mean over axes."""
-        return mean(self, axes=_axes(self, axis), keepdims=keepdims)  # type: ignore[no-any-return]
+        return mean(self, axes=_axes(self, axis), keepdims=keepdims)
 
-    def __getitem__(self, index: Any) -> Recorded:
-        return window(self, index=index) if is_basic(index) else gather(self, index=index)  # type: ignore[no-any-return]
+    def __getitem__(self, index: Any) -> Any:
+        return window(self, index=index) if is_basic(index) else gather(self, index=index)
 
     def __setitem__(self, index: Any, values: Any) -> None:
         if index is not Ellipsis:

@@ -30,7 +30,7 @@ def _window(
         raise DTypeError(f"signal.windows.{name}: dtype must be floating, got {wanted}.")
     places = fn.arange(M, dtype=backend.float64, device=device)
     window = (fn.ones_like(places) if M <= 1 else weights(places, float(M - 1 if sym else M))).to(wanted)
-    return window.requires_grad_() if requires_grad else window  # type: ignore[no-any-return]
+    return window.requires_grad_() if requires_grad else window
 
 
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -91,7 +91,8 @@ def _checked_tangent(name: str, index: int, tangent: Any, out: Any, level: int) 
                 "real."
             )
         tangent = primitive.registry["cast"](tangent, dtype=out.dtype)
-    return lowered(tangent, level)  # type: ignore[no-any-return]
+    found: Tensor | None = lowered(tangent, level)
+    return found
 
 
 def may_have_history(ctx: FunctionCtx, result: Tensor) -> bool:

@@ -163,7 +163,8 @@ def _saved_tangents(tensor: Tensor | None, ctx: FunctionCtx, args: Sequence[Any]
     if not contains(args, tensor) or contains(ctx._dirty, tensor):
         for result, out in same:
             if tensor is result:
-                return out.tangents  # type: ignore[no-any-return]
+                found: Tangents = out.tangents
+                return found
     return next((t for a, t in zip(args, tangents, strict=True) if a is tensor), tensor.tangents)
 
 

@@ -12,9 +12,9 @@ from ...tensor import Tensor, as_tensor
 def reduced(loss: Tensor, reduction: str, function: str) -> Tensor:
     """The mean, the sum, or the loss itself. Raises ValueError for another word."""
     if reduction == "mean":
-        return loss.mean()  # type: ignore[no-any-return]
+        return loss.mean()
     if reduction == "sum":
-        return loss.sum()  # type: ignore[no-any-return]
+        return loss.sum()
     if reduction == "none":
         return loss
     raise ValueError(f'{function}: reduction must be "mean", "sum" or "none", got {reduction!r}.')

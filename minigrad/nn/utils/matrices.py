@@ -25,7 +25,7 @@ def default_axis(module: Module) -> int:
 def matrix_of(weight: Tensor, dim: int) -> Tensor:
     """The weight as a matrix whose rows are its slices along an axis."""
     first = weight if dim == 0 else weight.permute(dim, *(d for d in range(weight.ndim) if d != dim))
-    return first.reshape(first.shape[0], -1)  # type: ignore[no-any-return]
+    return first.reshape(first.shape[0], -1)
 
 
 def random_direction(like: Tensor, size: int, eps: float) -> Tensor:

@@ -57,7 +57,8 @@ class _SpectralNorm(_WeightNorm):
                     v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
             u, v = u.clone(), v.clone()
-        return weight / u.dot(matrix.mv(v))  # type: ignore[no-any-return]
+        out: Tensor = weight / u.dot(matrix.mv(v))
+        return out
 
 
 def _hooks_of(module: Module, kind: str, name: str) -> list[tuple[int, Any]]:

@@ -57,7 +57,8 @@ class _SpectralNorm(Module):
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
         u, v = self._u.clone(), self._v.clone()
-        return weight / u.vdot(matrix.mv(v))  # type: ignore[no-any-return]
+        out: Tensor = weight / u.vdot(matrix.mv(v))
+        return out
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value itself: what is assigned is taken as the weight before its normalisation."""
