@@ -1,11 +1,13 @@
-"""The 73 examples of the five documents that this project is built on: which cell of which lesson runs each, and what comes out.
+"""The 73 examples of the five documents that this project is built on: which cell of which lesson
+runs each, and what comes out.
 
-    python -m minigrad.lessons.documents          writes lessons/documents.md anew
-    python -m minigrad.lessons.documents --check  says what is missing, and ends with the status 1 if anything is
+    python -m minigrad.lessons.documents          writes lessons/documents.md
+    python -m minigrad.lessons.documents --check  says what is missing; status 1 if anything is
 
-A cell of a notebook runs an example by calling `shows`, which compares what the engine gave with what the document promises and raises
-AssertionError where they differ by more than was allowed. The call is the mark: the table is made of these calls as they stand in the
-notebooks. Cells of other lessons that teach an example name it in their metadata ("minigrad": {"document": [...]}).
+A cell of a notebook runs an example by calling `shows`, which compares what the engine gave with
+what the document promises and raises AssertionError where they differ by more than was allowed. The
+call is the mark: the table is made of these calls as they stand in the notebooks. Cells of other
+lessons that teach an example name it in their metadata ("minigrad": {"document": [...]}).
 
 Start reading at DOCUMENTS, then `shows`, then `table`.
 """
@@ -29,7 +31,9 @@ PAGE = LESSONS / "documents.md"
 
 @dataclass(frozen=True)
 class Document:
-    """A document: its title, who wrote it, where it is, and its examples (name → what it shows, in our words)."""
+    """A document: its title, who wrote it, where it is, and its examples (name → what it shows, in
+    our words).
+    """
 
     title: str
     author: str
@@ -154,13 +158,16 @@ EXAMPLES = [f"{key}/{name}" for key, document in DOCUMENTS.items() for name in d
 
 
 def shows(example: str, found: Any, expected: Any, within: float = 0.0, differs: str = "") -> None:
-    """Compare what the engine gave with what a document's example promises, and print a line about it.
+    """Compare what the engine gave with what a document's example promises, and print a line about
+    it.
 
-    found, expected: numbers, booleans, texts, arrays, tensors, or (nested) lists, tuples and dictionaries of them, alike in structure.
-    within: |found − expected| ≤ within · max(1, |expected|) for each number; 0 asks for equal numbers. differs: why the lesson's example
-    is not the document's, to the letter; it stands in the table.
+    found, expected: numbers, booleans, texts, arrays, tensors, or (nested) lists, tuples and
+    dictionaries of them, alike in structure. within: |found − expected| ≤ within · max(1,
+    |expected|) for each number; 0 asks for equal numbers. differs: why the lesson's example is not
+    the document's, to the letter; it stands in the table.
 
-    Raises KeyError for an example that no document has, AssertionError where the two are not as near as that.
+    Raises KeyError for an example that no document has, AssertionError where the two are not as
+    near as that.
     """
     document, name = example.split("/")
     title = DOCUMENTS[document].examples[name]
@@ -172,7 +179,9 @@ def shows(example: str, found: Any, expected: Any, within: float = 0.0, differs:
 
 
 def _distance(found: Any, expected: Any, where: str, within: float) -> float:
-    """The largest difference of two nested structures, relative where numbers are larger than 1. Raises AssertionError."""
+    """The largest difference of two nested structures, relative where numbers are larger than 1.
+    Raises AssertionError.
+    """
     found, expected = _plain(found), _plain(expected)
     if isinstance(expected, dict):
         assert isinstance(found, dict) and found.keys() == expected.keys(), f"{where}: {found} is not {expected}"
@@ -208,7 +217,9 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Shown:
-    """A call of `shows`: the example, the notebook and cell, the heading above it, what was allowed, and why it differs."""
+    """A call of `shows`: the example, the notebook and cell, the heading above it, what was
+    allowed, and why it differs.
+    """
 
     example: str
     notebook: str
@@ -224,7 +235,9 @@ def notebooks(folder: Path = LESSONS) -> list[Path]:
 
 
 def shown_in(path: Path) -> list[Shown]:
-    """The calls of `shows` in a notebook, from top to bottom. Raises ValueError for a call whose example is not written out."""
+    """The calls of `shows` in a notebook, from top to bottom. Raises ValueError for a call whose
+    example is not written out.
+    """
     found, heading = [], ""
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
@@ -255,7 +268,9 @@ def _calls(source: str) -> Iterator[ast.Call]:
 
 
 def taught(folder: Path = LESSONS) -> dict[str, list[tuple[str, str]]]:
-    """For each example the cells of other lessons that name it in their metadata: (notebook, cell)."""
+    """For each example the cells of other lessons that name it in their metadata: (notebook,
+    cell).
+    """
     found: dict[str, list[tuple[str, str]]] = {example: [] for example in EXAMPLES}
     for path in notebooks(folder):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -271,7 +286,9 @@ def missing(folder: Path = LESSONS) -> list[str]:
 
 
 def table(folder: Path = LESSONS) -> str:
-    """The page: for each document its title, author and address, and a row for each of its examples."""
+    """The page: for each document its title, author and address, and a row for each of its
+    examples.
+    """
     every = [shown for path in notebooks(folder) for shown in shown_in(path)]
     taught_in = taught(folder)
     count = len({shown.example for shown in every})

@@ -1,9 +1,12 @@
-"""SINGA's 75 operators as a table to browse: family by family, what each does in a line, and a picture of an example that was run.
+"""SINGA's 75 operators as a table to browse: family by family, what each does in a line, and a
+picture of an example that was run.
 
-    python -m minigrad.lessons.operators          writes lessons/operators.md and the pictures in lessons/figures/operators/ anew
+    python -m minigrad.lessons.operators          writes lessons/operators.md and the pictures in
+    lessons/figures/operators/ anew
 
-The line is the operator's own docstring, the arguments are its signature, and the picture shows what the engine gave: a curve with its
-derivative for operators of one number, cells with numbers for the others. SAMPLES says which example is run and what NumPy says of it.
+The line is the operator's own docstring, the arguments are its signature, and the picture shows
+what the engine gave: a curve with its derivative for operators of one number, cells with numbers
+for the others. SAMPLES says which example is run and what NumPy says of it.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ IMAGE = np.arange(1.0, 17.0).reshape(1, 1, 4, 4)
 
 @dataclass(frozen=True)
 class Sample:
-    """An example of an operator. args, kwargs: its arguments; numpy: what NumPy says comes out; curve: the interval of a curve, if the
-    operator is drawn as one."""
+    """An example of an operator. args, kwargs: its arguments; numpy: what NumPy says comes out;
+    curve: the interval of a curve, if the operator is drawn as one."""
 
     family: str
     args: tuple[Any, ...]
@@ -48,12 +51,16 @@ class Sample:
     curve: tuple[float, float] | None = None
 
     def run(self, name: str, *, leaves: bool = False) -> tuple[list[Any], Any]:
-        """The arguments as tensors, and what the operator gives; leaves: tensors of floating-point numbers require grad."""
+        """The arguments as tensors, and what the operator gives; leaves: tensors of floating-point
+        numbers require grad.
+        """
         made = [_tensor(a, leaves) for a in self.args]
         return made, getattr(autograd, name)(*made, **(self.kwargs or {}))
 
     def differentiable(self, name: str) -> bool:
-        """Whether the result has a derivative here; if so, it is held against central differences. Raises GradcheckError."""
+        """Whether the result has a derivative here; if so, it is held against central differences.
+        Raises GradcheckError.
+        """
         leaves, result = self.run(name, leaves=True)
         first = result[0] if isinstance(result, list | tuple) else result
         if not first.requires_grad:
@@ -215,7 +222,9 @@ SAMPLES: dict[str, Sample] = {
     "pooling_2d": Sample(NETWORKS, (HANDLE["pool"], IMAGE), _windows(np.max)),
     "dropout": Sample(NETWORKS, (A, 0.5), lambda x, ratio: x),
 }
-"""In the order of the table. `dropout` and `batchnorm_2d` are those of inference; the lesson lets them train, too."""
+"""In the order of the table. `dropout` and `batchnorm_2d` are those of inference; the lesson lets
+them train, too.
+"""
 
 
 def families() -> Iterator[tuple[str, list[str]]]:
@@ -305,7 +314,9 @@ def _cells(name: str, sample: Sample) -> str:
 
 
 def _matrix(value: Any) -> list[list[str]]:
-    """The numbers of an array as texts in rows, its leading axes one below the other; at most six by six."""
+    """The numbers of an array as texts in rows, its leading axes one below the other; at most six
+    by six.
+    """
     array = np.asarray(value.detach().numpy())
     rows = array.reshape(1, -1) if array.ndim < 2 else array.reshape(-1, array.shape[-1])
     return [[_said(v) for v in row[:6]] for row in rows[:6]]

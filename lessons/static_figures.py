@@ -1,9 +1,9 @@
 """The still pictures with which lessons open, each drawn by a function below.
 
-    python -m minigrad.lessons.static_figures     writes lessons/figures/*.svg anew
+    python -m minigrad.lessons.static_figures     writes lessons/figures/*.svg
 
-What a picture shows is computed where it can be: curves, points and matrices come from the engine. Start reading at FIGURES, the
-list at the end.
+What a picture shows is computed where it can be: curves, points and matrices come from the engine.
+Start reading at FIGURES, the list at the end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def _graph(
 
 
 def _curve(picture: Picture, points: Sequence[Point], frame: tuple[Point, Point, Point, Point], style: str) -> None:
-    """A curve; frame: the (x, y) of the lower left and the upper right corner, in numbers and then in pixels."""
+    """A curve; frame: the (x, y) of the lower left and the upper right corner, in numbers and then
+    in pixels.
+    """
     (x0, y0), (x1, y1), (left, bottom), (right, top) = frame
     place = lambda x, y: (
         left + (x - x0) / (x1 - x0) * (right - left),
@@ -72,7 +74,9 @@ def _matrix(
 
 
 def secant() -> Picture:
-    """A curve, its tangent, and secants through two points that come nearer; then the error of the quotient over the step."""
+    """A curve, its tangent, and secants through two points that come nearer; then the error of the
+    quotient over the step.
+    """
     p = Picture(
         640,
         230,
@@ -161,7 +165,9 @@ def trace() -> Picture:
 
 
 def fork() -> Picture:
-    """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the last."""
+    """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the
+    last.
+    """
     p = Picture(640, 230, "A value that is used twice gets two contributions; overwriting loses one")
     nodes = {
         "x1": (50.0, 115.0, "x₁", "plain"),
@@ -185,7 +191,9 @@ def fork() -> Picture:
 
 
 def jacobians() -> Picture:
-    """A chain of three functions with the Jacobian of each: forward mode multiplies from the right, reverse mode from the left."""
+    """A chain of three functions with the Jacobian of each: forward mode multiplies from the right,
+    reverse mode from the left.
+    """
     p = Picture(
         640,
         250,
@@ -425,7 +433,9 @@ def disc() -> Picture:
 
 
 def checkpoints() -> Picture:
-    """Two memories: what a pass keeps of 16 layers, with everything kept and with four checkpoints, step by step."""
+    """Two memories: what a pass keeps of 16 layers, with everything kept and with four checkpoints,
+    step by step.
+    """
     p = Picture(
         640,
         230,

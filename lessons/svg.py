@@ -1,4 +1,6 @@
-"""`Picture`: a small drawing as an SVG document, for the course's static figures. It looks the same on a light and on a dark page."""
+"""`Picture`: a small drawing as an SVG document, for the course's static figures. It looks the same
+on a light and on a dark page.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class Picture:
         self._parts.append(f'<polyline class="{style}" points="{" ".join(f"{_n(x)},{_n(y)}" for x, y in points)}"/>')
 
     def arrow(self, start: Point, end: Point, style: str = "line", bend: float = 0.0) -> None:
-        """An arrow; bend: how far its middle lies beside the straight line, to the left of its direction."""
+        """An arrow; bend: how far its middle lies beside the straight line, to the left of its
+        direction.
+        """
         (x0, y0), (x1, y1) = start, end
         length = math.hypot(x1 - x0, y1 - y0)
         ux, uy = (x1 - x0) / length, (y1 - y0) / length
@@ -78,7 +82,9 @@ class Picture:
         self._parts.append(f'<circle class="{style}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>')
 
     def say(self, x: float, y: float, text: str, style: str = "", size: float = 12) -> None:
-        """A line of text, its middle (or, with the style left or right, its end) at x, its baseline at y."""
+        """A line of text, its middle (or, with the style left or right, its end) at x, its baseline
+        at y.
+        """
         own = "" if size == 12 else f' style="font-size:{_n(size)}px"'
         named = f' class="{style}"' if style else ""
         self._parts.append(f'<text{named} x="{_n(x)}" y="{_n(y)}"{own}>{html.escape(text, quote=False)}</text>')

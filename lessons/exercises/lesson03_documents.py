@@ -1,4 +1,6 @@
-"""The exercise of documents_article.ipynb: how many gradients of a transposed product a table gets wrong."""
+"""The exercise of documents_article.ipynb: how many gradients of a transposed product a table gets
+wrong.
+"""
 
 from __future__ import annotations
 

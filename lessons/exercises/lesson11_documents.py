@@ -1,4 +1,6 @@
-"""The exercise of documents_autogradlib.ipynb: how often a recursion that follows every path arrives at the input of a ladder."""
+"""The exercise of documents_autogradlib.ipynb: how often a recursion that follows every path
+arrives at the input of a ladder.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from ..grading.kinds import Number
 
 
 def paths(rungs: int = 10) -> float:
-    """Each path carries the derivative 1, so the derivative of the ladder's top counts the paths."""
+    """Each path carries the derivative 1, so the derivative of the ladder's top counts the
+    paths.
+    """
 
     def ladder(x: mg.Tensor) -> mg.Tensor:
         for _ in range(rungs):

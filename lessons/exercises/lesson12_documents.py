@@ -8,7 +8,9 @@ from ..grading.kinds import Number
 
 
 def leaves() -> float:
-    """Counted on tensors that are made alike, where the copy to another device is a copy to another dtype: an operation as well."""
+    """Counted on tensors that are made alike, where the copy to another device is a copy to another
+    dtype: an operation as well.
+    """
 
     def made() -> list[mg.Tensor]:
         a = mg.rand(10, requires_grad=True)

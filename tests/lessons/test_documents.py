@@ -1,4 +1,6 @@
-"""The examples of the five documents: each is run by a cell, gives its numbers, and stands in the table."""
+"""The examples of the five documents: each is run by a cell, gives its numbers, and stands in the
+table.
+"""
 
 import json
 import re
