@@ -1,8 +1,7 @@
 """SINGA's 75 operators as a table to browse: family by family, what each does in a line, and a
 picture of an example that was run.
 
-    python -m minigrad.lessons.operators          writes lessons/operators.md and the pictures in
-    lessons/figures/operators/ anew
+    python -m minigrad.lessons.operators          writes lessons/operators.md and its pictures
 
 The line is the operator's own docstring, the arguments are its signature, and the picture shows
 what the engine gave: a curve with its derivative for operators of one number, cells with numbers
