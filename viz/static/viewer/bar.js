@@ -18,7 +18,7 @@ const HELP = [
 ];
 
 // actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null,
-// explain(on), inLines(on) or null, views (the shelf), shown (the columns on view), chosen
+// explain(on), inLines(on) or null, showTable(on) or null, views (the shelf), shown (the columns on view), chosen
 // ({explain, source, inLines, speed}: how these stand at first)
 export function drawControls(trace, t, id, firstOf, actions) {
   const { columns, steps } = trace,
@@ -87,6 +87,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
       ),
       check(t("explain"), actions.explain, actions.chosen.explain),
       actions.inLines && check(t("inLines"), actions.inLines, actions.chosen.inLines),
+      actions.showTable && check(t("tableToo"), actions.showTable, actions.chosen.table),
       actions.showSource && check(t("source"), actions.showSource, actions.chosen.source),
       boxes.size > 0 && h("p", { class: "mg-poptitle" }, t("views")),
       [...boxes.values()],

@@ -17,7 +17,7 @@ import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js";
 import { solve } from "./layout.js";
-import { inLines } from "./lines.js";
+import { inLines, squeezed } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
 import { drawShape, placeShapes, shapeBox } from "./shape_labels.js";
 import { brief, short } from "./numbers.js";
@@ -30,6 +30,9 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
+// the least scale at which a graph is shown whole, and that at which nothing is gained by less space
+const LEGIBLE = 0.68,
+  COMFORTABLE = 0.85;
 const LONG = 1400; // units across which most screens show no graph in one piece
 
 // changed(): called when groups were opened or closed. room: the width that the graph will have, in
@@ -115,8 +118,14 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     joined = joinedEdges();
     const whole = trace.layout && !shown.some((id) => tree?.groups.has(id));
     flat = whole ? trace.layout : arrangedBy(joined);
-    place = lines() ?? flat;
+    place = placed();
     draw();
+  }
+  const placed = () => lines() ?? narrowed();
+  // A graph that is a little too wide for its box moves closer together.
+  function narrowed() {
+    const across = (scroll.offsetWidth || room) - 2;
+    return across > 0 ? squeezed(flat, across / COMFORTABLE) : flat;
   }
   // A graph that would be illegibly small in its box is broken into lines, as large as they can be
   // read.
@@ -131,8 +140,8 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   }
   // The same boxes in a box of another width. Returns whether they stand elsewhere now.
   function rearranged() {
-    const found = lines() ?? flat,
-      breaks = ({ lines: all }) => String(all?.map((line) => line.from));
+    const found = placed(),
+      breaks = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);
     if (breaks(found) === breaks(place)) return false;
     const focused = svg.contains(document.activeElement)
       ? document.activeElement.dataset.node
@@ -340,14 +349,14 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     byReader = true;
     zoomTo(zoom * factor);
   }
-  // Legible first: shrink to the box only down to 75 %, else scroll. The reader may ask for the
+  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader may ask for the
   // whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
     const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity,
-      line = Math.min(place.lines ? 1 : 1.1, whole());
+      line = Math.min(1, whole());
     const all = Math.min(line, high),
-      legible = line < 0.75 && !place.lines ? 0.9 : line;
+      legible = line < LEGIBLE && !place.lines ? 0.9 : line;
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
@@ -387,7 +396,9 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   }
 
   // ---- a step
-  function update(step, state) {
+  // preview: the final state, of which the picture before the first step is a faint copy.
+  function update(step, state, preview = null) {
+    svg.classList.toggle("mg-preview", Boolean(preview));
     tinyNow?.classList.remove("mg-strip-now");
     tinyNow = (step && tiny.get(standsFor.get(step.node))) ?? null;
     tinyNow?.classList.add("mg-strip-now");
@@ -407,7 +418,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       if (!card) continue;
       for (const column of columns) {
         const value = state.get(key(node.id, column.key));
-        card.rows.get(column.key).show(value);
+        card.rows.get(column.key).show(preview?.get(key(node.id, column.key)) ?? value);
         if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
       }
       const unborn = group
@@ -619,6 +630,10 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     cards: () => cards,
     place: () => place,
     flat: () => flat,
+    // The scale at which it stands in a box of this width, and whether that can be read.
+    scaleIn: (across) => Math.min(1, (across - 4) / squeezed(flat, 0).width),
+    legible: LEGIBLE,
+    comfortable: COMFORTABLE,
     shown: () => shown,
     tree,
     stands: (id) => standsFor.get(id) ?? id,

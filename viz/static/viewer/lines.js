@@ -43,6 +43,36 @@ export function inLines(place, joined, wide) {
   }
 }
 
+// The same graph with less space between its columns, so that it is as wide as `wide` where that
+// leaves room for the numbers on its edges.
+export function squeezed(place, wide) {
+  const columns = uprightsOf(place.nodes),
+    gaps = columns.slice(1).map(({ left }, k) => left - columns[k].right),
+    spare = gaps.map((gap) => Math.max(0, gap - LEAST_GAP)),
+    most = spare.reduce((a, b) => a + b, 0),
+    share = Math.min(1, Math.max(0, place.width - wide) / (most || 1));
+  if (!most || !share) return place;
+  const at = (x) => {
+    let moved = 0;
+    for (const [k, gap] of gaps.entries()) {
+      const within = Math.min(1, Math.max(0, (x - columns[k].right) / (gap || 1)));
+      moved += within * share * spare[k];
+    }
+    return Math.round((x - moved) * 10) / 10;
+  };
+  const nodes = Object.entries(place.nodes).map(([id, box]) => [id, { ...box, x: at(box.x) }]);
+  const edges = Object.entries(place.edges).map(([id, edge]) => [
+    id,
+    { ...edge, points: edge.points.map(([x, y]) => [at(x), y]) },
+  ]);
+  return {
+    ...place,
+    width: place.width - share * most,
+    nodes: Object.fromEntries(nodes),
+    edges: Object.fromEntries(edges),
+  };
+}
+
 // What stands above one another, from left to right: {left, right, ids}.
 function uprightsOf(nodes) {
   const found = [];

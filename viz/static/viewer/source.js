@@ -32,7 +32,9 @@ export function drawSource(trace, t) {
     gutter,
     h("pre", null, text),
   );
+  const longest = Math.max(...lines.map((line) => Array.from(line).length));
   return {
+    width: 60 + 7.9 * longest, // gutter, and letters of 13 pixels
     box: h(
       "figure",
       { class: "mg-box mg-source" },

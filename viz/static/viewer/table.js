@@ -8,7 +8,7 @@ import { brief, full } from "./numbers.js";
 
 const WIDE = 30; // characters of an array that a cell shows; the rest is its title
 // for a table wider than its place: without the column of how it is made; arrays on several lines
-const TIGHT = ["mg-tight", "mg-tighter"];
+const TIGHT = ["mg-tight", "mg-compact", "mg-tighter"];
 const FOLDED = 16; // characters in such a line, as stepper.css has them
 
 export function drawTable(trace, t, jumpTo, graph) {
@@ -154,13 +154,17 @@ export function drawTable(trace, t, jumpTo, graph) {
         cell.hidden = !shown.has(cell.dataset.col);
     },
     // As much of it as its place has room for; what is still too wide scrolls.
-    fit() {
+    // level: how much tighter it is already, 0 to 3.
+    fit(level = 0) {
       table.classList.remove(...TIGHT);
-      for (const level of TIGHT)
-        if (table.offsetWidth > box.clientWidth) table.classList.add(level);
+      table.classList.add(...TIGHT.slice(0, level));
+      for (const more of TIGHT.slice(level))
+        if (table.offsetWidth > box.clientWidth) table.classList.add(more);
     },
-    width() {
+    levels: TIGHT.length,
+    width(level = 0) {
       table.classList.remove(...TIGHT);
+      table.classList.add(...TIGHT.slice(0, level));
       table.style.width = "max-content";
       const needs = table.offsetWidth + 2;
       table.style.width = "";

@@ -12,6 +12,13 @@ import { drawTable } from "./table.js";
 import { translator } from "./texts.js";
 import { viewShelf } from "./views.js";
 
+// Pixels: the width from which graph and table stand side by side; the least width of the table's
+// column, and of a view's in its place; the space between the columns.
+const TWO_COLUMNS = 820,
+  SIDE_WIDTH = 230,
+  VIEW_WIDTH = 340,
+  BETWEEN = 16;
+
 let count = 0; // viewers on this page so far, for the ids that aria attributes refer to
 
 /**
@@ -74,6 +81,7 @@ function show(el, trace, options, t) {
       source: kept.source ?? true,
       inLines: kept.inLines ?? true,
       speed: kept.speed ?? 1,
+      table: kept.table ?? false,
     },
     places = { ...kept.places };
   let k = 0,
@@ -123,7 +131,10 @@ function show(el, trace, options, t) {
     },
   };
   const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])], kept.views);
-  views.onChange(tell);
+  views.onChange(() => {
+    tell();
+    if (settled) arrange();
+  });
   const table = drawTable(trace, t, jumpTo, graph),
     source = drawSource(trace, t),
     panel = drawPanel(trace, t, stateAt);
@@ -151,6 +162,12 @@ function show(el, trace, options, t) {
       ((on) => {
         source.box.hidden = !on;
         choose("source", on);
+      }),
+    showTable:
+      views.ready.length > 0 &&
+      ((on) => {
+        choose("table", on);
+        arrange();
       }),
     showColumn(column, on) {
       shown[on ? "add" : "delete"](column);
@@ -182,7 +199,7 @@ function show(el, trace, options, t) {
     "div",
     { class: "mg-main" },
     h("div", { class: "mg-left" }, graph ? graph.box : h("p", { class: "mg-note" }, t("noLayout"))),
-    h("div", { class: "mg-right" }, source?.box, table.box),
+    h("div", { class: "mg-right" }, source?.box, h("div", { class: "mg-side" }, table.box, views.box)),
   );
   const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
   const manner = { lang: t.lang, "data-theme": options.theme };
@@ -204,23 +221,42 @@ function show(el, trace, options, t) {
     controls.help,
     panel.box,
     main,
-    views.box,
   );
 
-  // Graph above the table instead of beside it, where the graph is long or the table's values are
-  // wide.
+  // Two columns, where the graph can be read beside the table: the table gives way first. The source
+  // stands below the graph where the table's column is too narrow for it.
+  function columnsFor() {
+    const inner = root.clientWidth - 34,
+      flat = graph?.flat() ?? { width: 0, height: 1 };
+    if (root.clientWidth < TWO_COLUMNS) return null;
+    for (let level = 0; level <= table.levels; level++) {
+      const least = views.names().length ? VIEW_WIDTH : SIDE_WIDTH,
+        side = Math.max(least, chosenTable() ? table.width(level) : 0),
+        left = inner - BETWEEN - side,
+        scale = graph ? graph.scaleIn(left) : left > SIDE_WIDTH ? 1 : 0;
+      if (scale < (level < table.levels - 1 ? graph?.comfortable : graph?.legible)) continue;
+      const free = Math.max(0, left - flat.width - 4);
+      return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
+    }
+    // a large graph scrolls beside a table that has its width, unless it is long
+    const side = Math.round((inner - BETWEEN) / 2.45),
+      long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
+    return long || table.width() > side ? null : { level: 0, side };
+  }
+  const chosenTable = () => chosen.table || !views.names().length;
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
     panel.reserve(root, k);
-    const right = (root.clientWidth - 52) / 2.45,
-      { width, height } = graph?.flat() ?? { width: 0, height: 1 };
-    main.classList.toggle(
-      "mg-wide",
-      table.width() > Math.max(300, right) || (width > 2.6 * height && width > 1.6 * right),
-    );
-    main.classList.toggle("mg-stack", table.width() > 0.57 * (root.clientWidth - 52));
-    table.fit();
+    const own = window.parent === window; // the height of a frame says nothing about the screen
+    root.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
+    table.box.hidden = !chosenTable();
+    const found = columnsFor();
+    main.classList.toggle("mg-wide", !found);
+    main.classList.toggle("mg-stack", !found && table.width() > 0.57 * (root.clientWidth - 52));
+    main.classList.toggle("mg-under", Boolean(found && source && source.width > found.side));
+    main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
+    table.fit(found?.level);
     const moved = graph?.rearranged();
     graph?.fit();
     graph?.arrange(shown);
@@ -248,7 +284,7 @@ function show(el, trace, options, t) {
     const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
-    graph?.update(step, state);
+    graph?.update(step, state, k === 0 && n > 0 && !gates.size ? stateAt(n) : null);
     table.update(step, state);
     panel.update(k, state);
     controls.update(k, now, panel.say.textContent);

@@ -1,0 +1,126 @@
+"""The viewer fits its screen: two columns on a laptop, nodes at most at their own size, a view in the table's place."""
+
+import pytest
+
+from tests.helpers.trace_samples import all_samples
+
+pytestmark = pytest.mark.browser
+
+COURSE = """
+import minigrad as mg
+from minigrad import viz
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+stepper = viz.show(f, 2.0, 5.0)
+stepper"""
+SEEN = """(root) => {
+    const area = (root.closest(".jp-WindowedPanel-outer") ?? document.documentElement).getBoundingClientRect();
+    const bottom = Math.min(area.bottom, window.innerHeight), top = Math.max(0, area.top);
+    return [".mg-now", ".mg-graph", ".mg-source", ".mg-tablebox"].filter((part) => {
+        const box = root.querySelector(part).getBoundingClientRect();
+        return box.top < top - 1 || box.bottom > bottom + 1;
+    });
+}"""
+SCALE = """(root) => {
+    const svg = root.querySelector(".mg-svg"), box = root.querySelector(".mg-graph");
+    return [svg.clientWidth / svg.viewBox.baseVal.width, box.scrollWidth - box.clientWidth,
+        box.scrollHeight - box.clientHeight];
+}"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900)], ids=str)
+def test_the_courses_function_is_on_one_screen_of_jupyterlab_as_it_opens(lab, visit, size):
+    page = visit.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    lab.write("fits.ipynb", [COURSE])
+    lab.open(page, "fits.ipynb")
+    lab.run_all(page)
+    viewer = page.locator(".jp-OutputArea-output section.mg-root")
+    viewer.wait_for()
+    for step in (0, 17):
+        lab.compute(page, f"stepper.step = {step}")
+        viewer.locator(".mg-counter").get_by_text(f"{step} / 23", exact=True).wait_for()
+        viewer.evaluate("root => root.scrollIntoView({ block: 'start' })")
+        assert viewer.evaluate(SEEN) == [], "cut by the window"
+        scale, right, below = viewer.evaluate(SCALE)
+        assert 0.68 <= scale <= 1 and right <= 1 and below <= 1
+
+
+@pytest.mark.parametrize("width", [854, 1000, 1280, 1600])
+def test_graph_and_table_stand_side_by_side_from_820_pixels(show, width):
+    viewer = show(all_samples()["seed"], width)
+    graph, table = viewer.locator(".mg-graph").bounding_box(), viewer.locator(".mg-tablebox").bounding_box()
+    assert viewer.bounding_box()["width"] >= 820
+    assert graph["x"] + graph["width"] < table["x"] and graph["y"] < table["y"] + table["height"]
+    table = viewer.locator(".mg-tablebox")
+    assert table.evaluate("box => box.scrollWidth <= box.clientWidth"), "all columns are seen"
+
+
+@pytest.mark.parametrize("name", ["seed", "square", "arrays"])
+def test_nodes_are_never_larger_than_they_are(show, name):
+    for width in (390, 820, 1280, 1600):
+        assert show(all_samples()[name], width).evaluate(SCALE)[0] <= 1.001
+
+
+def test_a_graph_that_moves_closer_together_keeps_its_order_and_its_ends(show):
+    viewer = show(all_samples()["seed"], 860)
+    layout = viewer.evaluate(
+        """(root) => {
+            const box = (e) => e.getBBox(), cards = [...root.querySelectorAll(".mg-node .mg-card")].map(box);
+            const ends = [...root.querySelectorAll(".mg-edge .mg-wire")].map((wire) => {
+                const length = wire.getTotalLength(), a = wire.getPointAtLength(0), b = wire.getPointAtLength(length);
+                return [[a.x, a.y], [b.x + 8, b.y]];
+            });
+            return [cards.map(({ x, y, width, height }) => [x, y, x + width, y + height]), ends,
+                root.querySelector(".mg-svg").viewBox.baseVal.width];
+        }"""
+    )
+    cards, edges, width = layout
+    assert width < 780, "as wide as it was laid out, nothing was moved"
+    for start, end in edges:
+        assert any(abs(card[2] - start[0]) < 1 and card[1] <= start[1] <= card[3] for card in cards)
+        assert any(abs(card[0] - end[0]) < 1 and card[1] <= end[1] <= card[3] for card in cards)
+    columns = sorted({(round(card[0] + card[2]), card[0], card[2]) for card in cards})
+    gaps = [b[1] - a[2] for a, b in zip(columns, columns[1:], strict=False) if b[1] > a[2]]
+    assert len(gaps) == 3 and min(gaps) >= 63.5, "a number has room between two columns"
+
+
+@pytest.mark.parametrize("name", ["seed", "square", "arrays"])
+def test_on_a_phone_upright_the_first_screen_shows_nodes(show, name):
+    viewer = show(all_samples()[name], 390, 844)
+    boxes = [node.bounding_box() for node in viewer.locator(".mg-node").all()]
+    seen = [b for b in boxes if b["y"] + b["height"] <= 844 and 0 <= b["x"] < 390]
+    assert len(seen) >= 2 and any(b["x"] + b["width"] <= 390 for b in seen)
+
+
+def test_a_view_stands_in_the_place_of_the_table(show, visit):
+    viewer = show(all_samples()["seed"], 1280, 800)
+    table = viewer.locator(".mg-tablebox")
+    place = table.bounding_box()
+    viewer.get_by_label("View").click()
+    viewer.get_by_role("checkbox", name="Predict").check()
+    view = viewer.locator("[data-view='predict']")
+    box = view.bounding_box()
+    assert table.is_hidden() and abs(box["y"] - place["y"]) < 2 and box["y"] + box["height"] < 800
+    viewer.get_by_role("checkbox", name="Keep the table").check()
+    assert table.is_visible() and view.is_visible()
+    viewer.get_by_role("checkbox", name="Keep the table").uncheck()
+    viewer.get_by_role("checkbox", name="Predict").uncheck()
+    assert table.is_visible() and view.count() == 0
+
+
+def test_before_the_first_step_the_finished_picture_is_faint(show, visit):
+    viewer = show(all_samples()["seed"], 1280)
+    values = lambda: [v for v in viewer.locator(".mg-node .mg-value").all_text_contents() if v]
+    opacity = "root => getComputedStyle(root.querySelector('.mg-node .mg-value')).opacity"
+    assert len(values()) == 21 and "11.65" in values() and float(viewer.evaluate(opacity)) < 0.5
+    assert not any(viewer.locator("td.mg-num").all_text_contents()), "the table says what is known"
+    labels = [node.get_attribute("aria-label") for node in viewer.locator(".mg-node").all()]
+    assert all("11.65" not in label for label in labels), "and so does what is read aloud"
+    viewer.focus()
+    visit.page.keyboard.press("ArrowRight")
+    assert len(values()) == 1 and float(viewer.evaluate(opacity)) == 1
+    visit.page.keyboard.press("ArrowLeft")
+    viewer.get_by_label("View").click()
+    viewer.get_by_role("checkbox", name="Predict").check()
+    assert values() == [], "the answers to a question are not shown"
