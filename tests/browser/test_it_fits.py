@@ -1,5 +1,7 @@
 """The viewer fits its screen: two columns on a laptop, nodes at most at their own size, a view in the table's place."""
 
+import itertools
+
 import pytest
 
 from tests.helpers.trace_samples import all_samples
@@ -81,7 +83,7 @@ def test_a_graph_that_moves_closer_together_keeps_its_order_and_its_ends(show):
         assert any(abs(card[2] - start[0]) < 1 and card[1] <= start[1] <= card[3] for card in cards)
         assert any(abs(card[0] - end[0]) < 1 and card[1] <= end[1] <= card[3] for card in cards)
     columns = sorted({(round(card[0] + card[2]), card[0], card[2]) for card in cards})
-    gaps = [b[1] - a[2] for a, b in zip(columns, columns[1:], strict=False) if b[1] > a[2]]
+    gaps = [b[1] - a[2] for a, b in itertools.pairwise(columns) if b[1] > a[2]]
     assert len(gaps) == 3 and min(gaps) >= 63.5, "a number has room between two columns"
 
 

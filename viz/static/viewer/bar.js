@@ -18,8 +18,8 @@ const HELP = [
 ];
 
 // actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null,
-// explain(on), inLines(on) or null, showTable(on) or null, views (the shelf), shown (the columns on view), chosen
-// ({explain, source, inLines, speed}: how these stand at first)
+// explain(on), inLines(on) or null, showTable(on) or null, views (the shelf), shown (the columns on
+// view), chosen ({explain, source, inLines, speed}: how these stand at first)
 export function drawControls(trace, t, id, firstOf, actions) {
   const { columns, steps } = trace,
     n = steps.length;

@@ -30,7 +30,7 @@ const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
 const STROKE = constants.number.stroke; // half the stroke of a card that is written
-// the least scale at which a graph is shown whole, and that at which nothing is gained by less space
+// the least scale at which a graph is shown whole, and that from which less space gains nothing
 const LEGIBLE = 0.68,
   COMFORTABLE = 0.85;
 const LONG = 1400; // units across which most screens show no graph in one piece
@@ -349,8 +349,8 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     byReader = true;
     zoomTo(zoom * factor);
   }
-  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader may ask for the
-  // whole width, and, asking again, come back.
+  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader may
+  // ask for the whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
     const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity,

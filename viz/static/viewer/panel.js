@@ -4,6 +4,9 @@ import { h, setText } from "./dom.js";
 import { arithmetic, equation } from "./formulas.js";
 import { namesOf, passText, sentence } from "./speech.js";
 
+const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
+  MOST_RESERVED = 130;
+
 export function drawPanel(trace, t, stateAt) {
   const { steps } = trace,
     n = steps.length;
@@ -84,7 +87,9 @@ export function drawPanel(trace, t, stateAt) {
       );
       beside.remove();
       root.dataset.now = now;
-      box.style.minHeight = `${tallest}px`;
+      // on a small screen the graph below is worth more than a picture that never moves
+      const most = root.clientWidth < SMALL ? MOST_RESERVED : Infinity;
+      box.style.minHeight = `${Math.min(tallest, most)}px`;
       fill(k, stateAt(k));
       say.textContent = spoken;
     },

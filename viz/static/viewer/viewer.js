@@ -195,11 +195,18 @@ function show(el, trace, options, t) {
   }
   const title = String(trace.title || t("untitled")),
     seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several passes says its own
+  const named = h(options.heading ? "h1" : "p", { class: "mg-title", title }, title);
+  named.addEventListener("click", () => named.classList.toggle("mg-whole"));
   const main = h(
     "div",
     { class: "mg-main" },
     h("div", { class: "mg-left" }, graph ? graph.box : h("p", { class: "mg-note" }, t("noLayout"))),
-    h("div", { class: "mg-right" }, source?.box, h("div", { class: "mg-side" }, table.box, views.box)),
+    h(
+      "div",
+      { class: "mg-right" },
+      source?.box,
+      h("div", { class: "mg-side" }, table.box, views.box),
+    ),
   );
   const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
   const manner = { lang: t.lang, "data-theme": options.theme };
@@ -212,7 +219,7 @@ function show(el, trace, options, t) {
       h(
         "div",
         { class: "mg-head" },
-        h(options.heading ? "h1" : "p", { class: "mg-title" }, title),
+        named,
         seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds),
       ),
       controls.chips,
@@ -223,8 +230,8 @@ function show(el, trace, options, t) {
     main,
   );
 
-  // Two columns, where the graph can be read beside the table: the table gives way first. The source
-  // stands below the graph where the table's column is too narrow for it.
+  // Two columns, where the graph can be read beside the table: the table gives way first. The
+  // source stands below the graph where the table's column is too narrow for it.
   function columnsFor() {
     const inner = root.clientWidth - 34,
       flat = graph?.flat() ?? { width: 0, height: 1 };
