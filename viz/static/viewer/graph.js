@@ -349,8 +349,8 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     byReader = true;
     zoomTo(zoom * factor);
   }
-  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader may
-  // ask for the whole width, and, asking again, come back.
+  // Legible first: shrink to the box only down to LEGIBLE, else scroll; never enlarge. The reader
+  // may ask for the whole width, and, asking again, come back.
   function fit(asked = false) {
     if (!scroll.clientWidth) return;
     const high = place.lines ? (scroll.clientHeight - 2) / place.height : Infinity,
