@@ -1,8 +1,10 @@
-"""What a declaration says about an operation besides its forward function and its rules: one attribute for each mechanism that asks.
+"""What a declaration says about an operation besides its forward function and its rules: one
+attribute for each mechanism that asks.
 
-vmap asks for `batch`, static graphs for `shape` and `dtype`, and so on. The mechanisms read these attributes; no table elsewhere names
-operations. None means "not declared": the mechanism then takes its general way, which is right and slow, or refuses. What follows from the
-kind of an operation is filled in here, so the rows of element-wise operations stay short.
+vmap asks for `batch`, static graphs for `shape` and `dtype`, and so on. The mechanisms read these
+attributes; no table elsewhere names operations. None means "not declared": the mechanism then takes
+its general way, which is right and slow, or refuses. What follows from the kind of an operation is
+filled in here, so the rows of element-wise operations stay short.
 """
 
 from __future__ import annotations
@@ -10,46 +12,53 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .scalar import FUNCTIONS
+from .scalar import FUNCTIONS, formula
 
 
 class Facets:
-    """The attributes of an operation that its declaration may set by keyword, and their defaults."""
+    """The attributes of an operation that its declaration may set by keyword, and their
+    defaults."""
 
     name: str
     view: bool
 
     pointwise: bool = False
-    """Each element of the result depends on one element of each operand, after broadcasting. True for the kind `elementwise`; comparisons
-    and other operations of that nature, whatever their kind, declare it."""
+    """Each element of the result depends on one element of each operand, after broadcasting. True
+    for the kind `elementwise`; comparisons and other operations of that nature, whatever their
+    kind, declare it."""
 
     batch: Callable[..., Any] | str | None = None
-    """How vmap runs it once for all examples: "pointwise", "itself" (its forward function takes batched payloads), or a rule
-    (operation, xp, arrays, k, **params) as in ops/batch.py. None: example by example."""
+    """How vmap runs it once for all examples: "pointwise", "itself" (its forward function takes
+    batched payloads), or a rule (operation, xp, arrays, k, **params) as in ops/batch.py. None:
+    example by example."""
 
     shape: Callable[..., Any] | str | None = None
-    """The shape of the (first) result, for static graphs: "broadcast" (of all operands), "first" (the first operand's), "valid first" (the
-    first operand's, if the operation accepts the operands), "given" (the parameter `shape`), "data" (it depends on the elements), "masks"
-    (on those of boolean arrays among the parameters), or a function of the operands' shapes (None where unknown) and of the parameters,
-    which returns None where it cannot say. None: the operation is tried on operands of these shapes."""
+    """The shape of the (first) result, for static graphs: "broadcast" (of all operands), "first"
+    (the first operand's), "valid first" (the first operand's, if the operation accepts the
+    operands), "given" (the parameter `shape`), "data" (it depends on the elements), "masks" (on
+    those of boolean arrays among the parameters), or a function of the operands' shapes (None where
+    unknown) and of the parameters, which returns None where it cannot say. None: the operation is
+    tried on operands of these shapes."""
 
     dtype: str | None = None
-    """The dtype of the results, for static graphs: "first" (the first operand's), "given" (the parameter `dtype`), "real" (of complex
-    operands the dtype of their parts), "complex" (the complex dtype of such parts), or the name of a dtype. None: what the operands promote
-    to."""
+    """The dtype of the results, for static graphs: "first" (the first operand's), "given" (the
+    parameter `dtype`), "real" (of complex operands the dtype of their parts), "complex" (the
+    complex dtype of such parts), or the name of a dtype. None: what the operands promote to."""
 
     scalar: Callable[..., str | None] | str | None = None
-    """What a pointwise operation does to single numbers, in the language of scalar.py: "1 / (exp(-x) + 1)"; or a function of the parameters
-    that returns such a text. Where that language has a function of the operation's name, this is filled in. None: generated code cannot
-    compute it."""
+    """What a pointwise operation does to single numbers, in the language of scalar.py: "1 /
+    (exp(-x) + 1)"; or a function of the parameters that returns such a text. Where that language
+    has a function of the operation's name, this is filled in. None: generated code cannot compute
+    it."""
 
     notation: str | None = None
-    """How mathematics writes it, in Python's operators: "x ** 2", "a @ b", "x[index]". Filled in where
-    the scalar expression has no function in it. None: its symbol before the operands."""
+    """How mathematics writes it, in Python's operators: "x ** 2", "a @ b", "x[index]". Filled in
+    where the scalar expression has no function in it. None: its symbol before the operands."""
 
     kernel: Callable[..., Any] | str | None = None
-    """How a program computes it without allocating: "scalar" (as its scalar expression says), a template for a view of {0}
-    ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None: by the forward function."""
+    """How a program computes it without allocating: "scalar" (as its scalar expression says), a
+    template for a view of {0} ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None:
+    by the forward function."""
 
     cost: Callable[..., tuple[int, int, int]] | tuple[int, int, int] | None = None
     """How many multiplications, additions and other operations it takes: for each element of the
@@ -64,11 +73,14 @@ class Facets:
     """It reads the random generator: two runs on the same operands give different results."""
 
     def declare(self, kind: str, inputs: tuple[str, ...], facets: dict[str, Any]) -> None:
-        """Set the facets that a declaration gives, and fill in what follows from the operation's kind. Raises TypeError for other names."""
+        """Set the facets that a declaration gives, and fill in what follows from the operation's
+        kind. Raises TypeError for other names, ValueError for a notation that is no formula."""
         for facet, given in facets.items():
             if facet not in FACETS:
                 raise TypeError(f"{self.name}: a declaration has no keyword {facet!r}; it has {', '.join(sorted(FACETS))}.")
             setattr(self, facet, given)
+        if self.notation is not None:
+            formula(self.notation)
         self.pointwise = self.pointwise or kind == "elementwise"
         text = self.scalar if isinstance(self.scalar, str) else ""
         if self.notation is None and "(" not in text and not text.isalnum():

@@ -4,8 +4,8 @@ from which code in other languages is written.
 A declaration says, for example, `scalar="1 / (exp(-x) + 1)"`. The names are the operation's inputs
 and parameters. The words are Python's operators and `FUNCTIONS`; the numbers are real and of one
 dtype, or booleans. From this one form programs write NumPy calls that allocate nothing
-(program/kernels.py) and CUDA kernels in C (program/fused.py), and costs are counted. A further target is a table of the
-words that it spells in another way, and `written`.
+(program/kernels.py) and CUDA kernels in C (program/fused.py), and costs are counted. A further
+target is a table of the words that it spells in another way, and `written`.
 
 A parsed expression is a term: the name of an operand, a number, or a tuple (word, term, …); the
 word for a minus sign is "neg".
@@ -23,12 +23,14 @@ Term = str | int | float | tuple[Any, ...]
 
 FUNCTIONS = frozenset(
     """
-    abs sqrt exp exp2 expm1 log log2 log10 log1p logaddexp sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc
-    hypot fmod copysign maximum minimum floor ceil trunc round where isnan isinf isfinite xor
+    abs sqrt exp exp2 expm1 log log2 log10 log1p logaddexp sin cos tan asin acos atan atan2 sinh
+    cosh tanh asinh acosh atanh erf erfc hypot fmod copysign maximum minimum floor ceil trunc round
+    where isnan isinf isfinite xor
     """.split()
 )
-"""Words before terms in parentheses. `maximum` and `minimum` of a NaN are NaN, `round` rounds to even,
-`where(c, a, b)` is a where c holds, and `xor` asks whether one term is zero and the other is not."""
+"""Words before terms in parentheses. `maximum` and `minimum` of a NaN are NaN, `round` rounds to
+even, `where(c, a, b)` is a where c holds, and `xor` asks whether one term is zero and the other is
+not."""
 QUESTIONS = frozenset("== != < <= > >= and or not xor isnan isinf isfinite".split())
 """Words whose result is a boolean."""
 BITS = frozenset("& | ^ ~".split())
@@ -57,9 +59,13 @@ def parsed(text: str) -> Term:
 
 @functools.cache
 def formula(text: str) -> Term:
-    """The term of a formula, as notation is declared: the operators @, //, %, an index and functions
-    of any name are words of it too. Raises ValueError for other text."""
-    return _term(ast.parse(text, mode="eval").body, text)
+    """The term of a formula, as notation is declared: the operators @, //, %, an index and
+    functions of any name are words of it too. Raises ValueError for other text."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError:
+        raise ValueError(f"{text!r} is no formula: write it in Python's operators, as in x ** 2.") from None
+    return _term(tree.body, text)
 
 
 def _term(node: ast.expr, text: str) -> Term:
@@ -95,7 +101,8 @@ def term_of(
 
 
 def replaced(term: Term, values: Mapping[str, Any]) -> Term | None:
-    """The term with numbers in the place of some names; powers with a constant exponent as NumPy computes them."""
+    """The term with numbers in the place of some names; powers with a constant exponent as NumPy
+    computes them."""
     if isinstance(term, str):
         value = values.get(term, term)
         return value if type(value) in (str, int, float) else None

@@ -1,8 +1,9 @@
-"""How operations run on a whole batch at once: one short rule for each use of axes, which declarations name (`batch=shift_axes`).
+"""How operations run on a whole batch at once: one short rule for each use of axes, which
+declarations name (`batch=shift_axes`).
 
-A rule gets the operation, the array library, the operands' arrays with the k batch axes in front (length 1 where all examples agree) and
-the parameters as one example would have them. It returns the array of the whole batch, or None where that takes running the examples one
-by one.
+A rule gets the operation, the array library, the operands' arrays with the k batch axes in front
+(length 1 where all examples agree) and the parameters as one example would have them. It returns
+the array of the whole batch, or None where that takes running the examples one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ..primitive import Primitive
 
 
 def shift_axes(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
-    """`axes` or `axis` count from the left of an example: k more in the batch. Operands do not broadcast, so each gets the full batch."""
+    """`axes` or `axis` count from the left of an example: k more in the batch. Operands do not
+    broadcast, so each gets the full batch."""
     if len(arrays) > 1:
         lengths = batch_lengths(arrays, k)
         arrays = [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays]
@@ -43,7 +45,8 @@ def join_layer(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:
 
 
 def join_images(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
-    """Images (n, channels, …) come in batches anyway: ours joins theirs, if all examples share the kernel."""
+    """Images (n, channels, …) come in batches anyway: ours joins theirs, if all examples share the
+    kernel."""
     x, w = arrays
     if math.prod(w.shape[:k]) != 1:
         return None
@@ -53,7 +56,8 @@ def join_images(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: A
 
 
 def shift_diagonal(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis1: int, axis2: int, **params: Any) -> Any:
-    """Both axes count from the left; a diagonal lies in the memory of its matrices, so it must be taken of the whole batch at once."""
+    """Both axes count from the left; a diagonal lies in the memory of its matrices, so it must be
+    taken of the whole batch at once."""
     if "shape" in params:
         params["shape"] = (*arrays[0].shape[:k], *params["shape"])
     return prim.forward(xp, *arrays, axis1=axis1 + k, axis2=axis2 + k, **params)
@@ -99,7 +103,8 @@ def join_parts(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int
 
 
 def multiply_matrices(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:
-    """Vectors become rows and columns; a matrix that all examples share makes one large product of a batch of small ones."""
+    """Vectors become rows and columns; a matrix that all examples share makes one large product of
+    a batch of small ones."""
     a, b = arrays
     row, column = a.ndim - k == 1, b.ndim - k == 1
     a = a.reshape((*a.shape[:k], 1, *a.shape[k:])) if row else a

@@ -1,4 +1,5 @@
-"""What operations cost: formulas from the shapes alone, which declarations name (`cost=running_sum`).
+"""What operations cost: formulas from the shapes alone, which declarations name
+(`cost=running_sum`).
 
 A formula gets the operands' shapes, the results' shapes and the parameters, and returns how many
 multiplications, additions and other operations on single elements there are. They count what the
@@ -156,13 +157,15 @@ def layer_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
 
 
 def scattered_products(ins: Shapes, outs: Shapes, params: Params) -> Counts:
-    """Every element of g is multiplied by its part of the kernel, and the products meet in the image."""
+    """Every element of g is multiplied by its part of the kernel, and the products meet in the
+    image."""
     products = math.prod(ins[0]) * math.prod(ins[1][1:])
     return products, max(0, products - math.prod(outs[0])), 0
 
 
 def gated(gates: int, mul: int, add: int, other: int) -> Formula:
-    """So many products of the state with a matrix, and so much for each element of the states of all steps."""
+    """So many products of the state with a matrix, and so much for each element of the states of
+    all steps."""
 
     def formula(ins: Shapes, outs: Shapes, params: Params) -> Counts:
         n, width = math.prod(outs[0]), outs[0][-1]
@@ -197,6 +200,7 @@ def sorting(ins: Shapes, outs: Shapes, params: Params) -> Counts:
 
 @estimate
 def fourier_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
-    """n/2 · log₂ n butterflies along each axis, each a complex product (4 multiplications, 2 additions) and two complex additions."""
+    """n/2 · log₂ n butterflies along each axis, each a complex product (4 multiplications, 2
+    additions) and two complex additions."""
     butterflies = sum(math.prod(ins[0]) / 2 * math.log2(max(1, ins[0][axis])) for axis in params["axes"])
     return int(4 * butterflies), int(6 * butterflies), 0

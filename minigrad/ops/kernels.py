@@ -1,4 +1,5 @@
-"""How an operation is written as lines of Python that allocate nothing (`kernel=` in a declaration).
+"""How an operation is written as lines of Python that allocate nothing (`kernel=` in a
+declaration).
 
 The engine's forward functions return new arrays. For most of what networks do all the time there is
 a NumPy call that writes the same bits into memory that exists (`out=`). A kernel is a function of a
@@ -63,7 +64,8 @@ class Line:
 
 
 def _column_sums(k: Line, source: Any, out: str) -> list[str] | None:
-    """As `ops.sums.column_sums`; None for long columns, and for a layout that it leaves to `ops.sums.total`."""
+    """As `ops.sums.column_sums`; None for long columns, and for a layout that it leaves to
+    `ops.sums.total`."""
     n, columns = source.shape
     x, ordered = k.operands[0], row_major(k.strides[0], source.shape, source.dtype)
     if n <= AT_ONCE or not ordered:

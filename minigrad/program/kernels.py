@@ -89,8 +89,8 @@ def _is_finite(term: Term) -> bool:
 
 
 def on_numbers(prim: Primitive, operands: list[str]) -> str | None:
-    """How bare numbers are added, subtracted, multiplied or negated: with Python's operators, as the
-    engine's forward functions do. None for all else."""
+    """How bare numbers are added, subtracted, multiplied or negated: with Python's operators, as
+    the engine's forward functions do. None for all else."""
     term = scalar.parsed(prim.scalar) if isinstance(prim.scalar, str) else None
     if not isinstance(term, tuple) or term[0] not in ("+", "-", "*", "neg") or term[1:] != prim.inputs:
         return None
@@ -104,7 +104,8 @@ def _common(k: Line) -> DType:
 
 
 def _with_numbers(k: Line, dtype: DType) -> list[str]:
-    """The operands, Python's numbers as arrays without axes, which NumPy meets in half a microsecond less."""
+    """The operands, Python's numbers as arrays without axes, which NumPy meets in half a
+    microsecond less."""
     if dtype not in FAST_DTYPES or k.xp is not numpy or any(t.dtype != dtype for t in k.types if type(t) is Type):
         return k.operands
     texts = list(k.operands)
@@ -120,8 +121,8 @@ def name_of_number(value: complex) -> str:
 
 
 def _by_columns(k: Line, name: str) -> list[str] | None:
-    """A table of 2 to 4 columns and a column (perhaps one that is seen as a table) or a row: column by column. 1000 x 2 by 1000 x 1 takes
-    half the time."""
+    """A table of 2 to 4 columns and a column (perhaps one that is seen as a table) or a row: column
+    by column. 1000 x 2 by 1000 x 1 takes half the time."""
     shape = k.made.shape
     if len(shape) != 2 or not 2 <= shape[1] <= 4 or shape[0] < 64:
         return None
@@ -141,8 +142,8 @@ def _by_columns(k: Line, name: str) -> list[str] | None:
 
 
 def _by_tiles(k: Line, name: str) -> list[str] | None:
-    """A table with short rows and a row (a bias): the row is repeated until it is a long one, and meets several rows of the table at once.
-    1000 x 25 and 25 take two thirds of the time."""
+    """A table with short rows and a row (a bias): the row is repeated until it is a long one, and
+    meets several rows of the table at once. 1000 x 25 and 25 take two thirds of the time."""
     shape = k.made.shape
     if len(shape) != 2 or not 4 < shape[1] < 64 or len(k.operands) != 2 or not row_major(k.out_strides, k.made.shape, k.made.dtype):
         return None

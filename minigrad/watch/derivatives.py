@@ -1,4 +1,5 @@
-"""A derivative rule as a formula: `v̄4 · cos x2` for the sine, `v̄1 @ b^T` for a product of matrices.
+"""A derivative rule as a formula: `v̄4 · cos x2` for the sine, `v̄1 @ b^T` for a product of
+matrices.
 
 Nothing is declared for this. The rule itself runs, on symbols that stand for the operands: each
 operation in it returns a symbol that knows how it was made, and the operations' notation writes it.

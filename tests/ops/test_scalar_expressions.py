@@ -85,6 +85,12 @@ def test_powers_with_a_constant_exponent() -> None:
     assert term(3) == ("*", ("*", "x", "x"), "x") and term(2.5) == ("**", "x", 2.5) and term(np.ones(2)) is None
 
 
+def test_a_notation_that_is_no_formula_is_refused() -> None:
+    with pytest.raises(ValueError, match="'ln cosh x' is no formula"):
+        constant("scalar_test_word", lambda xp, x: x, notation="ln cosh x")
+    assert "scalar_test_word" not in registry
+
+
 def test_unknown_keywords_of_a_declaration_are_refused() -> None:
     with pytest.raises(TypeError, match="scalar_test_word: a declaration has no keyword 'scaler'"):
         constant("scalar_test_word", lambda xp, x: x, scaler="x")
