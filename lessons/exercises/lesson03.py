@@ -257,11 +257,13 @@ GRAPH_RULES = told_by(
             "forgets how it was made",
             "`pull` computes with `.value`, so the gradient is a plain number and cannot be differentiated again. Use `mul` on nodes.",
             lambda case: {"forgotten": case.args["times"] == 2, "derivative": 0.0 if case.args["times"] == 2 else _second(**case.args)},
+            fitted=lambda pairs: _forgets(pairs),
         ),
         Misconception(
             "the other operand",
             "the operands are swapped: what belongs to `a` was given to `b`.",
             lambda case: {"forgotten": False, "derivative": _by_rules(case, swapped=True)},
+            explains=lambda case, got: case.args["times"] == 2 or not same(_by_rules(case, swapped=True), got["derivative"], 1e-9, 1e-9),
         ),
         Misconception(
             "the exponential as a constant",
@@ -272,6 +274,12 @@ GRAPH_RULES = told_by(
     present=lambda case: f"the {GROUPS[case.args['times']]} of {case.args['rows']} at x = {case.args['x']}",
     checked="Compared with the engine's own derivatives of derivatives.",
 )
+
+
+def _forgets(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
+    """Whether some first derivative does not know how it was made, and all that comes before a second one is right."""
+    first = all(not _accept(case, got) for case, got in pairs if case.args["times"] < 2)
+    return ("", None) if first and any(got["forgotten"] is True for _, got in pairs) else None
 
 
 def _by_rules(case: Case, *, swapped: bool = False, constant: bool = False) -> float:

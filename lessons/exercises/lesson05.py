@@ -207,6 +207,12 @@ PULL_SUM = Exercise(
             "you divide by the number of terms: that is the mean's rule.",
             lambda x, axis, g: _spread(x, axis, g) / (x.size if axis is None else x.shape[axis]),
         ),
+        Misconception.of("sign", "the sign is turned round.", lambda x, axis, g: -_spread(x, axis, g)),
+        Misconception.of(
+            "one sum for all",
+            "every element gets the sum of all adjoints. Each element went into one sum only, and gets that one's adjoint.",
+            lambda x, axis, g: np.full(x.shape, np.sum(g)),
+        ),
         Misconception.of(
             "axis in front",
             "you copy along a new axis in front; the summed one may be another. See `np.expand_dims`.",
@@ -272,6 +278,11 @@ PULL_MATMUL = replace(
             lambda a, b, g: (g @ b, a @ g),
         ),
         _products_mistake("order of the factors", "the factors stand in the wrong order.", lambda a, b, g: (b.T @ g, g @ a.T)),
+        _products_mistake(
+            "element by element, transposed",
+            "you use `*`, which multiplies element by element; a matrix product is `@`.",
+            lambda a, b, g: (g * b.T, a.T * g),
+        ),
         _products_mistake(
             "element by element",
             "you use `*`, which multiplies element by element; a matrix product is `@`.",

@@ -275,6 +275,8 @@ PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradien
             "`backward` multiplies by s, as the rule of exp does; here it is s · (1 − s).",
             lambda s, g: g * s,
         ),
+        _slip("half of the rule", "one factor is missing: the derivative is s · (1 − s).", lambda s, g: g * (1 - s)),
+        _slip("square", "`backward` multiplies by s²; the derivative is s · (1 − s).", lambda s, g: g * s * s),
         _slip("sign", "the sign of the gradient is turned round.", lambda s, g: -g * s * (1 - s)),
     ),
 )
@@ -441,5 +443,30 @@ EXERCISES["exp_reducer_vjp"].misconceptions += (
         "spread along the wrong axis",
         "g is spread over the rows, as NumPy does by itself. It has a number for each row: make a column of it.",
         lambda case: case.args["g"] * np.exp(case.args["x"]),
+    ),
+    Misconception.of(
+        "the mean's rule",
+        "you divide by the number of columns: that is the rule of a mean. exp_reducer takes the sum of each row.",
+        lambda x, g: g[:, None] * np.exp(x) / max(x.shape[1], 1),
+    ),
+    Misconception.of("no exponential", "g is spread over the row as it is: the derivative eˣ is missing.", lambda x, g: g[:, None] + 0 * x),
+)
+EXERCISES["exp_reducer_jvp"].misconceptions += (
+    Misconception.of(
+        "product of sums",
+        "you multiply two sums. Each entry's derivative is multiplied by its own tangent first; then the row is summed.",
+        lambda x, dx: np.exp(x).sum(axis=1) * dx.sum(axis=1),
+    ),
+    Misconception.of("not summed", "the sum over each row is missing.", lambda x, dx: np.exp(x) * dx),
+    Misconception.of(
+        "the other axis",
+        "you sum over the columns' entries, axis 0; each row has its sum: axis 1.",
+        lambda x, dx: (np.exp(x) * dx).sum(axis=0),
+    ),
+    Misconception.of("tangents alone", "the tangents are summed as they are: the derivative eˣ is missing.", lambda x, dx: dx.sum(axis=1)),
+    Misconception.of(
+        "exponential of the tangents",
+        "you took the exponential of the tangents. It belongs to x; a tangent is only ever multiplied.",
+        lambda x, dx: np.exp(dx).sum(axis=1),
     ),
 )

@@ -191,7 +191,7 @@ PULL_CROSS_ENTROPY = Exercise(
         Misconception("mean over the batch", "the mean over the batch is forgotten: divide by the number of examples.",
                       lambda case: _without_mean(**case.args), explains=lambda case, got: _but_for_overflow(_without_mean, case, got)),
         Misconception("overflow", "np.exp overflows for large scores: subtract each row's largest score first.",
-                      lambda case: _naive(**case.args), explains=lambda case, got: _but_for_overflow(_naive, case, got)),
+                      lambda case: _naive(**case.args), explains=lambda case, got: _but_for_nan(_naive, case, got)),
         Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.",
                          lambda scores, target, g: (_softmax(scores) - target) / len(scores)),
         Misconception("one maximum for all", "you subtract the largest score of the whole batch: where all scores of a row are far below "
@@ -240,10 +240,24 @@ def _with_rate(rate: float) -> Any:
     return path
 
 
+def _signed(parameters: Any, gradients: Any) -> Any:
+    now, found = parameters, []
+    for step in gradients:
+        now = [p - RATE * np.sign(g) for p, g in zip(now, step, strict=True)]
+        found.append(now)
+    return found
+
+
 SGD = replace(
     _SGD,
     misconceptions=(
         *_SGD.misconceptions,
+        Misconception.of(
+            "the step alone",
+            "you return the step; subtract it from the parameter.",
+            lambda parameters, gradients: [[RATE * g for g in step] for step in gradients],
+        ),
+        Misconception.of("the sign of the gradient", "you use the sign of the gradient alone; its size belongs to the step.", _signed),
         Misconception.of("no rate", f"the whole gradient is taken: multiply it by the rate {RATE}.", _with_rate(1.0)),
         Misconception.of("another rate", f"your rate is ten times as large: it is to be {RATE}.", _with_rate(10 * RATE)),
     ),

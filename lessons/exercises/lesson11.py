@@ -119,6 +119,10 @@ BANDS = equal_to(
                          lambda curves: [np.median(curves, axis=1), curves.std(axis=1)]),
         Misconception.of("variance", "you return the variance; the standard deviation is its root.",
                          lambda curves: [np.median(curves, axis=0), curves.var(axis=0)]),
+        Misconception.of("exchanged", "the two are exchanged: the median comes first.",
+                         lambda curves: [np.std(curves, axis=0), np.median(curves, axis=0)]),
+        Misconception.of("divided by n − 1", "you divide by n − 1 (`ddof=1`); here the standard deviation is that of these runs, `np.std`.",
+                         lambda curves: [np.median(curves, axis=0), curves.std(axis=0, ddof=1) if len(curves) > 1 else curves.std(axis=0)]),
         Misconception.of("everything together", "one number for all comes out; one for each epoch is wanted.",
                          lambda curves: [np.median(curves), curves.std()]),
     ),
@@ -172,6 +176,23 @@ def _rises(losses: list[float], patience: int) -> int:
     return best
 
 
+def _first_rise(losses: list[float]) -> int:
+    """With no patience at all the search ends at the first loss that is no better."""
+    return next((epoch - 1 for epoch in range(1, len(losses)) if losses[epoch] >= losses[epoch - 1]), len(losses) - 1)
+
+
+def _ties_count(losses: list[float], patience: int) -> int:
+    best, waited = 0, 0
+    for epoch in range(1, len(losses)):
+        if losses[epoch] <= losses[best]:
+            best, waited = epoch, 0
+        else:
+            waited += 1
+            if waited == patience:
+                break
+    return best
+
+
 def _loss_curves(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("falling", losses=[0.9, 0.7, 0.4], patience=2)
     yield Case("falling", losses=[0.5], patience=1)
@@ -203,6 +224,14 @@ EARLY_STOP = equal_to(
         Misconception.of("where it stopped", "you return the epoch at which it stops; the best one came before it.", _when_stopped),
         Misconception.of("never begins anew", "The count must start again at 0 when a better loss is found.", _never_reset),
         Misconception.of("neighbours", "you compare with the epoch before; compare with the best so far.", _rises),
+        Misconception.of("one too few", "you stop one epoch too early: `patience` losses in a row must be no better.",
+                         lambda losses, patience: _stopped(losses, patience - 1) if patience > 1 else _first_rise(losses)),
+        Misconception.of("ties count", "an equal loss counts as better for you. Only a smaller one is: a tie is no better.",
+                         _ties_count),
+        Misconception.of("the loss", "you return the best loss; its epoch is asked for.",
+                         lambda losses, patience: losses[_stopped(losses, patience)]),
+        Misconception.of("one further", "you return the epoch after the best one: epochs count from 0.",
+                         lambda losses, patience: _stopped(losses, patience) + 1),
         Misconception.of("one too many", "you wait one epoch too long.", lambda losses, patience: _stopped(losses, patience + 1)),
     ),
 )  # fmt: skip

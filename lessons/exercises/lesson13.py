@@ -392,6 +392,14 @@ cube = _own(
             _cube_but(lambda x, g: g * 6 * x, lambda x, g: g * 6 + 0 * x),
         ),
         Misconception.of(
+            "the rule of the square",
+            "2x is the derivative of x². The derivative of x³ is 3x².",
+            _cube_but(lambda x, g: g * 2 * x, lambda x, g: g * 2 + 0 * x),
+        ),
+        Misconception.of(
+            "no factor", "the factor 3 is missing: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * x * x, lambda x, g: g * 2 * x)
+        ),
+        Misconception.of(
             "power", "The power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)
         ),
     ),

@@ -73,7 +73,19 @@ weighted = told_by(
         Misconception.of(
             "moves everything to the CPU", "you moved x to the CPU. Move what you made yourself to x instead.", _result("cpu", 1)
         ),
+        Misconception(
+            "moves x to the CPU more than once",
+            "you moved x to the CPU. Move what you made yourself to x instead.",
+            lambda case: _result("cpu", 2)(**case.args),
+            explains=lambda case, got: got["where"] == "cpu" and got["back"] > 0,
+        ),
         Misconception.of("there and back", "you computed on the CPU and moved the result: x travels twice for nothing.", _result(back=1)),
+        Misconception(
+            "there and back, more than once",
+            "you computed on the CPU and moved the result: x travels twice for nothing.",
+            lambda case: _result(back=2)(**case.args),
+            explains=lambda case, got: got["where"] != "cpu" and got["back"] > 0,
+        ),
         Misconception.of("a factor", "The first row is to be divided by 1.", _result(factor=0.5)),
     ),
 )

@@ -157,12 +157,13 @@ def _others(rng: np.random.Generator) -> Iterator[tuple[Graph, list[Any]]]:
     yield (
         {"a": rng.uniform(0.5, 1.5, size=(2, 3)), "b": rng.uniform(0.5, 1.5, size=3)},
         [
-            ("p", "mul", ["a", "b"]),
-            ("q", "sub", ["p", "b"]),
-            ("r", "mul", ["p", "q"]),
-            ("s", "add", ["r", "b"]),
-            ("t", "add", ["s", "q"]),
-            ("y", "sum", ["t"]),
+            # The names are in no order, so that an order by name is none of the nodes.
+            ("t", "mul", ["a", "b"]),
+            ("p", "sub", ["t", "b"]),
+            ("s", "mul", ["t", "p"]),
+            ("q", "add", ["s", "b"]),
+            ("r", "add", ["q", "p"]),
+            ("y", "sum", ["r"]),
         ],
     )
     yield (

@@ -58,7 +58,9 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
         worth,
         cases,
         verify=accept,
-        misconceptions=tuple(Misconception(n, say, wrong) for n, say, wrong in _ORDER_MISTAKES),
+        misconceptions=tuple(
+            Misconception(n, say, wrong, explains=_backwards if n == "the wrong way round" else None) for n, say, wrong in _ORDER_MISTAKES
+        ),
         **{
             "hints": (
                 "Start with the output: what must stand before it?",
@@ -111,6 +113,11 @@ def _right_order(case: Case) -> list[str]:
         elif not done and name not in found:
             waiting += [(name, True), *((p, False) for p in reversed(case.args["parents"][name]))]
     return found
+
+
+def _backwards(case: Case, got: Any) -> bool:
+    """Whether an order is right when it is read from its end."""
+    return not ordered_problem(case.args["parents"], got[::-1])
 
 
 def _every_visit(case: Case) -> list[str]:

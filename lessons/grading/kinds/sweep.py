@@ -219,9 +219,12 @@ def _agree(got: Mapping[str, Any], right: dict[str, float]) -> bool:
 
 
 def _made(mistake: Mistake, tapes: list[Tape], runs: list[Adjoints]) -> bool:
-    """Whether these are the numbers that a classic mistake gives, in every graph."""
-    return all(
-        _agree(run, {n: float(x) for n, x in mistake.run(of_tape(tape), None).items()}) for tape, run in zip(tapes, runs, strict=True)
+    """Whether these are the numbers that a classic mistake gives, in one of its forms, in every graph."""
+    graphs = [of_tape(tape) for tape in tapes]
+    forms = (mistake.run, *(run for _, run in mistake.variants))
+    return any(
+        all(_agree(run, {n: float(x) for n, x in form(graph, None).items()}) for graph, run in zip(graphs, runs, strict=True))
+        for form in forms
     )
 
 

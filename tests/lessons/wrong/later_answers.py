@@ -1,0 +1,647 @@
+"""Wrong answers to the exercises of lessons 9 to 15 and of the bug zoo, in the form of answers.py."""
+
+import math
+
+import numpy as np
+from minigrad.lessons.exercises import zoo
+from minigrad.lessons.exercises.lesson10 import shapes as right_shapes
+from minigrad.lessons.exercises.lesson12 import OPERATIONS, fate, keeps
+from minigrad.lessons.exercises.lesson16 import NAMES
+
+import minigrad as mg
+
+from .answers import both, one
+
+F = mg.autograd.Function
+
+
+def softmax(s, axis=1):
+    e = np.exp(s - s.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def shapes(**changed):
+    return one({**right_shapes(), **changed})
+
+
+# ---------------------------------------------------------------------------------------------------------------- lesson 9
+
+
+def momentum(parameter, gradient, state):
+    state["v"] = 0.9 * state.get("v", 0.0) + gradient
+    return parameter - 0.05 * state["v"]
+
+
+def summed_gradients(parameter, gradient, state):
+    state["sum"] = state.get("sum", 0.0) + gradient
+    return parameter - 0.05 * state["sum"]
+
+
+def untrained(x, labels, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape) for shape in ((2, 8), (1, 8), (8, 2), (1, 2))]
+
+
+NINE = {
+    "sgd": {
+        "no rate": (one(lambda p, g, s: p - g), "the whole gradient is taken"),
+        "uphill": (one(lambda p, g, s: p + 0.05 * g), "the step goes uphill"),
+        "ten times the rate": (one(lambda p, g, s: p - 0.5 * g), "ten times as large"),
+        "twice": (one(lambda p, g, s: p - 0.1 * g), "a factor 2 too many"),
+        "half": (one(lambda p, g, s: p - 0.025 * g), "lacks a factor 2"),
+        "stale": (one(summed_gradients), "gradients of the steps before"),
+        "momentum": (one(momentum), ""),
+        "the step alone": (one(lambda p, g, s: 0.05 * g), ""),
+        "the sign of the gradient": (one(lambda p, g, s: p - 0.05 * np.sign(g)), ""),
+    },
+    "train": {
+        "untrained": (one(untrained), "it should be at most"),
+        "zeros": (one(lambda *a: [0 * p for p in untrained(*a)]), "it should be at most"),
+        "diverged": (one(lambda *a: [np.nan * p for p in untrained(*a)]), "not a finite number"),
+        "one layer only": (one(lambda *a: untrained(*a)[:2]), "cannot be used as parameters"),
+        "a number": (one(lambda *a: 0.1), "cannot be used as parameters"),
+        "the loss": (one(lambda *a: [0.1, 0.2]), "cannot be used as parameters"),
+    },
+    "pull_relu": {
+        "all": (one(lambda x, g: g), "`g` passes unchanged"),
+        "the wrong half": (one(lambda x, g: g * (x < 0)), ""),
+        "relu of g": (one(lambda x, g: np.maximum(g, 0.0)), "you applied relu to `g`"),
+        "no g": (one(lambda x, g: 1.0 * (x > 0)), "you left out `g`"),
+        "times x": (one(lambda x, g: g * np.maximum(x, 0.0)), "the operation's value instead of its derivative"),
+        "leaky": (one(lambda x, g: np.where(x > 0, g, 0.1 * g)), ""),
+        "sign": (one(lambda x, g: -g * (x > 0)), "the sign is turned round"),
+    },
+    "pull_cross_entropy": {
+        "no mean": (one(lambda s, t, g: g * (softmax(s) - t)), "the mean over the batch is forgotten"),
+        "one maximum": (
+            one(lambda s, t, g: g * (np.exp(s - s.max()) / np.exp(s - s.max()).sum(axis=1, keepdims=True) - t) / len(s)),
+            "the largest score of the whole batch",
+        ),
+        "overflow": (one(lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(axis=1, keepdims=True) - t) / len(s)), "np.exp overflows"),
+        "no g": (one(lambda s, t, g: (softmax(s) - t) / len(s)), "you left out `g`"),
+        "sign": (one(lambda s, t, g: g * (t - softmax(s)) / len(s)), "the sign is turned round"),
+        "no target": (one(lambda s, t, g: g * softmax(s) / len(s)), "the target is missing"),
+        "all elements": (one(lambda s, t, g: g * (softmax(s) - t) / s.size), "not of all elements"),
+        "columns": (one(lambda s, t, g: g * (softmax(s, 0) - t) / len(s)), "over each row"),
+        "the right class only": (one(lambda s, t, g: g * t * (softmax(s) - t) / len(s)), ""),
+    },
+}
+
+# --------------------------------------------------------------------------------------------------------------- lesson 10
+
+
+def pooled(x, g, choose):
+    out = np.zeros_like(x)
+    for i in range(g.shape[0]):
+        for j in range(g.shape[1]):
+            window = x[2 * i : 2 * i + 2, 2 * j : 2 * j + 2]
+            out[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] = choose(window, g[i, j])
+    return out
+
+
+def winner(window, g):
+    out = np.zeros((2, 2))
+    out.flat[window.argmax()] = g
+    return out
+
+
+def wide(g):
+    return g.repeat(2, 0).repeat(2, 1)
+
+
+def cut(g, channels):
+    return np.split(g, np.cumsum(channels)[:-1], axis=1)
+
+
+TEN = {
+    "shapes": {
+        "one channel": (shapes(conv1=(2, 1, 8, 8)), "the number of channels"),
+        "without padding": (shapes(conv1=(2, 32, 6, 6)), "the number of rows"),
+        "pooling halves": (shapes(pooling1=(2, 32, 4, 4)), "the number of rows"),
+        "a branch has all channels": (shapes(conv21=(2, 32, 8, 8)), "the number of channels"),
+        "cat adds images": (shapes(cat=(4, 16, 8, 8)), "the number of images"),
+        "flatten keeps four": (shapes(flatten=(2, 32, 8, 8)), "should have 2 numbers"),
+        "the batch is lost": (shapes(linear=(10,)), "should have 2 numbers"),
+        "channels last": (shapes(conv1=(2, 8, 8, 32)), "the number of channels"),
+    },
+    "adjoint_cat": {
+        "everyone gets all": (one(lambda g, c: [g for _ in c]), "its own channels only"),
+        "equal parts": (one(lambda g, c: list(np.array_split(g, len(c), axis=1))), "cut into equal parts"),
+        "the first channels": (one(lambda g, c: [g[:, :n] for n in c]), "the start must move on"),
+        "along the images": (one(lambda g, c: [g[:n] for n in c]), "axis 1 holds the channels"),
+        "turned round": (one(lambda g, c: cut(g, c)[::-1]), ""),
+        "divided": (one(lambda g, c: [p / len(c) for p in cut(g, c)]), "nothing is shared out"),
+        "summed": (one(lambda g, c: [p.sum() for p in cut(g, c)]), ""),
+        "sign": (one(lambda g, c: [-p for p in cut(g, c)]), ""),
+    },
+    "adjoint_max_pool": {
+        "everyone": (one(lambda x, g: wide(g)), "all four places of a window"),
+        "a quarter": (one(lambda x, g: wide(g) / 4), "average pooling"),
+        "times x": (one(lambda x, g: x * pooled(x, g, winner)), "you multiplied by x"),
+        "no g": (one(lambda x, g: pooled(x, np.ones_like(g), winner)), "you left out g"),
+        "all that are equal": (one(lambda x, g: pooled(x, g, lambda w, g: g * (w == w.max()))), "you gave g to each of them"),
+        "shared among equals": (one(lambda x, g: pooled(x, g, lambda w, g: g * (w == w.max()) / (w == w.max()).sum())), ""),
+        "the last": (one(lambda x, g: pooled(x, g, lambda w, g: winner(w[::-1, ::-1], g)[::-1, ::-1])), "not the last"),
+        "one winner for all": (one(lambda x, g: wide(g) * (x == x.max())), ""),
+        "the smallest": (one(lambda x, g: pooled(x, g, lambda w, g: winner(-w, g))), ""),
+        "sign": (one(lambda x, g: -pooled(x, g, winner)), "the sign is turned round"),
+    },
+    "adjoint_centred": {
+        "a constant": (one(lambda g: g), "the mean as a constant"),
+        "the sum": (one(lambda g: g - g.sum(0)), "divided by their number"),
+        "one mean": (one(lambda g: g - g.mean()), "the mean of the whole array"),
+        "rows": (one(lambda g: g - g.mean(1, keepdims=True)), "the mean of each row"),
+        "plus": (one(lambda g: g + g.mean(0)), "has a minus"),
+        "the mean only": (one(lambda g: np.broadcast_to(-g.mean(0), g.shape)), "the direct way"),
+        "the factor only": (one(lambda g: g * (1 - 1 / len(g))), "leave the direct way whole"),
+        "unbiased": (one(lambda g: g - g.sum(0) / max(len(g) - 1, 1)), ""),
+    },
+}
+
+# --------------------------------------------------------------------------------------------------------------- lesson 11
+
+
+def stop(better=lambda new, best: new < best, enough=lambda waited, patience: waited == patience, reset=True, back="best"):
+    def early_stop(losses, patience):
+        best, waited, epoch = 0, 0, 0
+        for epoch in range(1, len(losses)):
+            if better(losses[epoch], losses[best]):
+                best, waited = epoch, 0 if reset else waited
+            else:
+                waited += 1
+                if enough(waited, patience):
+                    break
+        return {"best": best, "epoch": epoch, "loss": losses[best], "next": best + 1}[back]
+
+    return one(early_stop)
+
+
+def neighbours(losses, patience):
+    best, waited = 0, 0
+    for epoch in range(1, len(losses)):
+        best = epoch if losses[epoch] < losses[best] else best
+        waited = waited + 1 if losses[epoch] >= losses[epoch - 1] else 0
+        if waited == patience:
+            break
+    return best
+
+
+def adam(first=0, m=0.1, square=lambda g: g**2, correct=(True, True), root=lambda v: np.sqrt(v) + 1e-8, betas=(0.9, 0.999), keep=True):
+    b1, b2 = betas
+
+    def step(p, g, state):
+        state = state if keep else {}
+        with np.errstate(all="ignore"):
+            state["t"] = t = state.get("t", first) + 1
+            state["m"] = mean = b1 * state.get("m", 0.0) + (m if betas == (0.9, 0.999) else 1 - b1) * g
+            state["v"] = v = b2 * state.get("v", 0.0) + (1 - b2) * square(g)
+            mean = mean / np.float64(1 - b1**t) if correct[0] else mean
+            v = v / np.float64(1 - b2**t) if correct[1] else v
+            return p - 0.01 * mean / root(v)
+
+    return one(step)
+
+
+ELEVEN = {
+    "bands": {
+        "the mean": (one(lambda c: (c.mean(0), c.std(0))), "you take the mean"),
+        "the other axis": (one(lambda c: (np.median(c, 1), c.std(1))), "you summarise over the epochs"),
+        "the variance": (one(lambda c: (np.median(c, 0), c.var(0))), "you return the variance"),
+        "one number": (one(lambda c: (np.median(c), c.std())), "one number for all"),
+        "exchanged": (one(lambda c: (c.std(0), np.median(c, 0))), ""),
+        "the middle only": (one(lambda c: np.median(c, 0)), ""),
+        "unbiased": (one(lambda c: (np.median(c, 0), c.std(0, ddof=1) if len(c) > 1 else c.std(0))), ""),
+        "the range": (one(lambda c: (np.median(c, 0), c.max(0) - c.min(0))), ""),
+    },
+    "early_stop": {
+        "no patience": (one(lambda losses, patience: int(np.argmin(losses))), "the smallest loss of all"),
+        "where it stopped": (stop(back="epoch"), "the epoch at which it stops"),
+        "never begins again": (stop(reset=False), "must start again at 0"),
+        "neighbours": (one(neighbours), "compare with the best so far"),
+        "one too long": (stop(enough=lambda w, p: w > p), "one epoch too long"),
+        "one too short": (stop(enough=lambda w, p: w >= p - 1), ""),
+        "ties count": (stop(better=lambda new, best: new <= best), ""),
+        "the loss": (stop(back="loss"), ""),
+        "one further": (stop(back="next"), ""),
+    },
+    "adam": {
+        "no correction": (adam(correct=(False, False)), "the bias correction is missing"),
+        "m not corrected": (adam(correct=(False, True)), "m lacks its bias correction"),
+        "v not corrected": (adam(correct=(True, False)), "v lacks its bias correction"),
+        "count from 0": (adam(first=-1), ""),
+        "one ahead": (adam(first=1), "one ahead"),
+        "epsilon under the root": (adam(root=lambda v: np.sqrt(v + 1e-8)), "under the root"),
+        "no epsilon": (adam(root=np.sqrt), ""),
+        "no root": (adam(root=lambda v: v + 1e-8), "the root is missing"),
+        "|g|": (adam(square=np.abs), "mean of |g|"),
+        "g": (adam(square=lambda g: g), ""),
+        "betas exchanged": (adam(betas=(0.999, 0.9)), "the two decays are exchanged"),
+        "the whole gradient": (adam(m=1.0), "whole gradient"),
+        "no memory": (adam(keep=False), "nothing is kept from step to step"),
+        "descent": (one(lambda p, g, s: p - 0.01 * g), "plain gradient descent"),
+    },
+}
+
+# --------------------------------------------------------------------------------------------------------------- lesson 12
+
+KEPT = {name: keeps(name) for name in OPERATIONS}
+FATES = {row: fate(row) for row in "abcde"}
+TWELVE = {
+    "kept": {
+        "always x": (one({name: "x" for name in KEPT}), ""),
+        "always y": (one({name: "y" for name in KEPT}), ""),
+        "exp keeps x": (one(KEPT | {"exp": "x"}), "`exp`"),
+        "sin keeps y": (one(KEPT | {"sin": "y"}), "`sin`"),
+        "tanh keeps x": (one(KEPT | {"tanh": "x"}), "`tanh`"),
+        "triple keeps x": (one(KEPT | {"triple": "x"}), "keep something"),
+        "log keeps nothing": (one(KEPT | {"log": "nothing"}), "`log`"),
+    },
+    "fates": {
+        "all errors": (one(dict.fromkeys("abcde", "error")), "every overwriting an error"),
+        "all fine": (one(dict.fromkeys("abcde", "fine")), ""),
+        **{f"row {row}": (one(FATES | {row: {"fine": "error", "error": "fine"}[FATES[row]]}), f"ow {row}") for row in "abcde"},
+    },
+    "most_kept": {
+        "one piece": (one(lambda n, k: n // k), "one piece's values"),
+        "inputs": (one(lambda n, k: k), "the pieces' inputs"),
+        "everything": (one(lambda n, k: n), "as if nothing were checkpointed"),
+        "one twice": (one(lambda n, k: n // k + k), "one value twice"),
+        "the product": (one(lambda n, k: n * k), ""),
+        "two roots": (one(lambda n, k: round(2 * n**0.5)), ""),
+        "one less": (one(lambda n, k: n // k + k - 2), ""),
+    },
+    "best_segments": {
+        "two": (one(lambda n: 2 if n % 2 == 0 else 1), "cut the chain in two"),
+        "every stage": (one(lambda n: n), "every stage by itself"),
+        "one": (one(lambda n: 1), ""),
+        "the rounded root": (one(lambda n: round(n**0.5)), ""),
+        "a float": (one(lambda n: n**0.5), ""),
+        "the largest divisor": (one(lambda n: max(k for k in range(1, n + 1) if n % k == 0 and k < max(n, 2))), ""),
+        "the smallest divisor": (one(lambda n: min((k for k in range(2, n + 1) if n % k == 0), default=1)), ""),
+    },
+    "frugal": {
+        "nothing checkpointed": (one(lambda stages, x: run_all(stages, x)), "without a checkpoint"),
+        "one around all": (one(lambda stages, x: mg.checkpoint(lambda x: run_all(stages, x), x)), "with one around everything"),
+        "each by itself": (one(lambda stages, x: each(stages, x)), "one around each stage"),
+        "two pieces": (one(lambda stages, x: mg.checkpoint_sequential(stages, 2, x)), "a third is asked for"),
+        "one stage left out": (one(lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x)), "he result is"),
+        "cut off": (one(lambda stages, x: mg.checkpoint_sequential(stages, 8, x).detach()), "does not require grad"),
+        "a list": (one(lambda stages, x: [x]), ""),
+    },
+}
+
+
+def run_all(stages, x):
+    for stage in stages:
+        x = stage(x)
+    return x
+
+
+def each(stages, x):
+    for stage in stages:
+        x = mg.checkpoint(stage, x)
+    return x
+
+
+# --------------------------------------------------------------------------------------------------------------- lesson 13
+
+
+def operation(name, forward, backward, keep=lambda *a: a):
+    def run(ctx, *inputs):
+        out = forward(*inputs)
+        ctx.save_for_backward(*keep(*inputs, out))
+        return out
+
+    return one(type(name, (F,), {"forward": staticmethod(run), "backward": staticmethod(lambda ctx, g: backward(*ctx.saved_tensors, g))}))
+
+
+def softplus(value=lambda x: mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x))), pull=lambda x, y, g: g * mg.sigmoid(x)):
+    return operation("Softplus", value, pull)
+
+
+def length(pull):
+    return operation("Norm", lambda x: mg.sqrt((x * x).sum()), pull)
+
+
+def hypotenuse(tangent):
+    class Hypotenuse(F):
+        @staticmethod
+        def forward(ctx, a, b):
+            y = mg.sqrt(a * a + b * b)
+            ctx.save_for_backward(a, b, y)
+            ctx.save_for_forward(a, b, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b, y = ctx.saved_tensors
+            return g * a / y, g * b / y
+
+        @staticmethod
+        def jvp(ctx, da, db):
+            a, b, y = ctx.saved_tensors
+            return tangent(a, b, y, da, db)
+
+    return one(Hypotenuse)
+
+
+def cube(pull, keep=lambda x, y: (x,)):
+    return operation("Cube", lambda x: x * x * x, pull, keep)
+
+
+def constant_cube():
+    class Cube(F):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.slope = 3 * x * x
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.slope
+
+    return one(Cube)
+
+
+THIRTEEN = {
+    "Softplus": {
+        "as written": (softplus(lambda x: mg.log(1 + mg.exp(x))), "the exponential of a large number"),
+        "log for log1p": (softplus(lambda x: mg.maximum(x, 0 * x) + mg.log(1 + mg.exp(-mg.abs(x)))), "`mg.log1p(…)` keeps them"),
+        "no g": (softplus(pull=lambda x, y, g: mg.sigmoid(x)), "you left out `g`"),
+        "g alone": (softplus(pull=lambda x, y, g: g + 0 * x), "`g` passes unchanged"),
+        "the value": (softplus(pull=lambda x, y, g: g * y), "the value instead of the derivative"),
+        "sign of x": (softplus(pull=lambda x, y, g: g * mg.sigmoid(-x)), "the sign of x"),
+        "at the result": (softplus(pull=lambda x, y, g: g * mg.sigmoid(y)), "at the result instead of at the input"),
+        "relu": (softplus(lambda x: mg.maximum(x, 0 * x)), ""),
+    },
+    "Norm": {
+        "0/0": (length(lambda x, y, g: g * x / y), "0 is still divided by 0"),
+        "chosen too late": (length(lambda x, y, g: mg.where(y > 0, g * x / y, 0.0)), "only hides the NaN"),
+        "a small number": (length(lambda x, y, g: g * x / (y + 1e-8)), "a small number"),
+        "under the root": (length(lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12)), "a small number"),
+        "no g": (length(lambda x, y, g: x / mg.where(y > 0, y, 1.0)), "you left out `g`"),
+        "not divided": (length(lambda x, y, g: g * x), "forgot to divide"),
+        "exchanged": (length(lambda x, y, g: g * y / mg.where(x > 0, x, 1.0)), "x and y are exchanged"),
+        "the square": (length(lambda x, y, g: 2 * g * x), "the sum of squares"),
+    },
+    "Hypotenuse": {
+        "a pair": (hypotenuse(lambda a, b, y, da, db: (a * da / y, b * db / y)), "one number, the sum of both"),
+        "tangents added": (hypotenuse(lambda a, b, y, da, db: da + db), "the local derivatives are missing"),
+        "length of the tangents": (hypotenuse(lambda a, b, y, da, db: mg.sqrt(da * da + db * db)), "the operation to the tangents"),
+        "swapped": (hypotenuse(lambda a, b, y, da, db: (b * da + a * db) / y), "the operands are swapped"),
+        "not divided": (hypotenuse(lambda a, b, y, da, db: a * da + b * db), "forgot to divide"),
+        "the first only": (hypotenuse(lambda a, b, y, da, db: a * da / y), "the part of `db` is missing"),
+        "the second only": (hypotenuse(lambda a, b, y, da, db: b * db / y), ""),
+        "subtracted": (hypotenuse(lambda a, b, y, da, db: (a * da - b * db) / y), ""),
+    },
+    "Cube": {
+        "in forward": (constant_cube(), "reaches the engine as a constant"),
+        "detached": (cube(lambda x, g: g * 3 * x.detach() * x.detach()), "reaches the engine as a constant"),
+        "half detached": (cube(lambda x, g: g * 3 * x.detach() * x), "one of the factors"),
+        "no g": (cube(lambda x, g: 3 * x * x), "you left out `g`"),
+        "the second derivative": (cube(lambda x, g: g * 6 * x), "the second derivative of x³"),
+        "3x": (cube(lambda x, g: g * 3 * x), "The power rule"),
+        "2x": (cube(lambda x, g: g * 2 * x), ""),
+        "x²": (cube(lambda x, g: g * x * x), ""),
+    },
+}
+
+# --------------------------------------------------------------------------------------------------------------- lesson 14
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def busiest(key=lambda r: r[2], whole=lambda r: r[2], factor=1.0):
+    def run(rows):
+        row = max(rows, key=key)
+        return row[0], factor * row[2] / sum(whole(r) for r in rows)
+
+    return one(run)
+
+
+def skewed(mean=lambda m: m, variance=lambda v: v, power=3):
+    def skew(x):
+        d = x - mean(x.mean())
+        return (d**power).mean() / variance((d * d).mean())
+
+    return one(skew)
+
+
+def where_after(x):
+    s = (x * x).sum()
+    return mg.where(s > 0, mg.sqrt(s), 0.0)
+
+
+FOURTEEN = {
+    "wrong-rules": {
+        "one only": (one(["swish"]), "positive points only"),
+        "all": (one(["swish", "softsign", "leaky"]), "One of the three is right"),
+        "none": (one([]), ""),
+        "the right one": (one(["softsign"]), "passes gradcheck"),
+        "leaky only": (one(["leaky"]), "ne more of them is wrong"),
+        "a name that is none": (one(["swish", "gelu"]), "here is no operation"),
+    },
+    "adjoint_swish": {
+        "the first term": (one(lambda x, g: g * sigmoid(x)), "the derivative of the sigmoid is missing"),
+        "the second term": (one(lambda x, g: g * x * sigmoid(x) * (1 - sigmoid(x))), "the derivative of the first one"),
+        "the colleague's": (one(lambda x, g: g * sigmoid(x) * (1 - sigmoid(x))), "as in the colleague's rule"),
+        "no g": (one(lambda x, g: sigmoid(x) + x * sigmoid(x) * (1 - sigmoid(x))), "you left out `g`"),
+        "the value": (one(lambda x, g: g * x * sigmoid(x)), "the operation's value instead"),
+        "product": (one(lambda x, g: g * sigmoid(x) * x * sigmoid(x) * (1 - sigmoid(x))), ""),
+        "sign": (one(lambda x, g: g * (sigmoid(x) - x * sigmoid(x) * (1 - sigmoid(x)))), ""),
+    },
+    "raised_exp": {
+        "detached": (one(lambda x: mg.exp(x).detach() * 2.0 + 1.0 + 0.0 * x), "so is the gradient"),
+        "no factor": (one(lambda x: mg.exp(x) + 1.0), "the factor 2 is gone"),
+        "no 1": (one(lambda x: mg.exp(x) * 2.0), "the 1 is gone"),
+        "inside": (one(lambda x: mg.exp(2.0 * x) + 1.0), "inside of exp"),
+        "added first": (one(lambda x: (mg.exp(x) + 1.0) * 2.0), ""),
+        "exp alone": (one(lambda x: mg.exp(x)), ""),
+        "still in place": (one(lambda x: mg.exp(x).mul_(2.0) + 1.0), "raised"),
+    },
+    "length": {
+        "chosen too late": (one(where_after), "a choice that comes after it"),
+        "the root of zero": (one(lambda x: mg.sqrt((x * x).sum())), ""),
+        "a small number": (one(lambda x: mg.sqrt((x * x).sum() + 1e-9)), "a small number under the root"),
+        "the square": (one(lambda x: (x * x).sum()), ""),
+        "the sum of sizes": (one(lambda x: mg.abs(x).sum()), ""),
+        "cut off": (one(lambda x: mg.sqrt((x * x).sum().detach()) + 0.0 * x.sum()), ""),
+        "the largest": (one(lambda x: mg.abs(x).max()), ""),
+    },
+    "skew": {
+        "unchanged": (skewed(variance=lambda v: v.detach()), "the adjoint of v is still missing"),
+        "the mean cut": (skewed(mean=lambda m: m.detach()), "the mean is cut off"),
+        "no division": (skewed(variance=lambda v: 1.0), "the variance is gone"),
+        "the square": (skewed(power=2), ""),
+        "the root": (skewed(variance=mg.sqrt), ""),
+        "not centred": (skewed(mean=lambda m: 0.0 * m), ""),
+        "both cut": (skewed(mean=lambda m: m.detach(), variance=lambda v: v.detach()), ""),
+    },
+    "busiest": {
+        "the total": (
+            one(lambda rows: (max(rows, key=lambda r: r[3])[0], max(r[3] for r in rows) / sum(r[3] for r in rows))),
+            "you went by the total",
+        ),
+        "share of totals": (busiest(whole=lambda r: r[3]), "the sum of own times"),
+        "calls": (
+            one(lambda rows: (max(rows, key=lambda r: r[1])[0], max(r[1] for r in rows) / sum(r[1] for r in rows))),
+            "Many calls are not much time",
+        ),
+        "time per call": (busiest(key=lambda r: r[2] / r[1]), ""),
+        "percent": (busiest(factor=100.0), "not percent"),
+        "the least": (busiest(key=lambda r: -r[2]), ""),
+        "the name only": (one(lambda rows: max(rows, key=lambda r: r[2])[0]), "should be a pair"),
+    },
+}
+
+# --------------------------------------------------------------------------------------------------------------- lesson 15
+
+
+def weights(x, device=None, first=1, dtype=None):
+    n = x.shape[0]
+    return 1 / mg.arange(first, n + first, dtype=dtype or x.dtype, device=x.device if device is None else device).reshape(n, 1)
+
+
+def travelled(shape, itemsize, parameters, steps, stays):
+    return steps * (math.prod(shape) + 1) * itemsize + 2 * parameters * itemsize * (1 if stays else steps)
+
+
+def size(cpu, gpu, link, factor=6):
+    return factor / (link * (1 / cpu - 1 / gpu))
+
+
+def adds(cpu, gpu, link):
+    return 1 / cpu > 1 / gpu + 12 / link
+
+
+def ends(count, launch, run, wait_each):
+    return count * (launch + run) if wait_each else count * max(launch, run) + min(launch, run)
+
+
+FIFTEEN = {
+    "weighted": {
+        "made on the cpu": (one(lambda x: x * weights(x, device="cpu")), "raised"),
+        "moved to the cpu": (one(lambda x: x.cpu() * weights(x.cpu())), "you moved x to the CPU"),
+        "there and back": (one(lambda x: (x.cpu() * weights(x.cpu())).to(x.device)), "travels twice for nothing"),
+        "divided by 2": (one(lambda x: x * weights(x, first=2)), "the value on"),
+        "multiplied": (one(lambda x: x / weights(x)), ""),
+        "cut off": (one(lambda x: x.detach() * weights(x)), ""),
+        "nothing done": (one(lambda x: x * 1.0), ""),
+    },
+    "bytes_moved": {
+        "numbers": (
+            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, 1, parameters, steps, stays)),
+            "you counted numbers",
+        ),
+        "no loss": (
+            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters, steps, stays) - steps * itemsize),
+            "One number comes back",
+        ),
+        "one way": (
+            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters / 2, steps, stays)),
+            "also come back",
+        ),
+        "always travelling": (
+            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters, steps, False)),
+            "moved once",
+        ),
+        "one batch": (one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters, 1, stays)), ""),
+        "the sum of the shape": (
+            one(lambda shape, itemsize, parameters, steps, stays: travelled((sum(shape),), itemsize, parameters, steps, stays)),
+            "the product of the shape",
+        ),
+        "bits": (one(lambda *a: 8 * travelled(*a)), ""),
+    },
+    "pays": {
+        "two arrays": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 4), adds), "three arrays travel"),
+        "numbers": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 1.5), adds), "four bytes"),
+        "n³": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 12), adds), "as many additions"),
+        "no time there": (both(lambda cpu, gpu, link: 6 * cpu / link, adds), "1/gpu is missing"),
+        "always": (both(size, lambda cpu, gpu, link: gpu > cpu), "the way may cost more than the work"),
+        "never": (both(size, lambda cpu, gpu, link: False), ""),
+        "upside down": (both(lambda cpu, gpu, link: 1 / size(cpu, gpu, link), adds), ""),
+    },
+    "finished": {
+        "launches": (one(lambda count, launch, run, wait_each: count * launch), "handed over the last job"),
+        "nothing overlaps": (one(lambda count, launch, run, wait_each: count * (launch + run)), "while the device works"),
+        "runs": (one(lambda count, launch, run, wait_each: count * run), "before the device can begin"),
+        "device slower": (
+            one(lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
+            "the device waits for the host",
+        ),
+        "the pace": (
+            one(lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
+            "the other one counts once",
+        ),
+        "as without waiting": (one(lambda count, launch, run, wait_each: ends(count, launch, run, False)), ""),
+        "one job": (one(lambda count, launch, run, wait_each: launch + run), ""),
+    },
+}
+
+# ------------------------------------------------------------------------------------------------------------------- the zoo
+
+PART = {letter: part.__name__ for letter, part in zoo.ANIMALS.items()}
+BUG = {"pull_mul": "operand", "accumulate": "fan-out", "pull_add": "broadcast", "order": "order", "pull_sub": "sign", "start": "stale"}
+MENDS = {
+    "pull_mul": [
+        lambda g, a, b: (g * b, g * a),
+        lambda g, a, b: (zoo.summed_to(b, a.shape), zoo.summed_to(a, b.shape)),
+        lambda g, a, b: (zoo.summed_to(g * b, a.shape), zoo.summed_to(g * b, b.shape)),
+        lambda g, a, b: (zoo.summed_to(g * b, a.shape), 0 * b),
+        lambda g, a, b: (g, g),
+        lambda g, a, b: (zoo.summed_to(-g * b, a.shape), zoo.summed_to(g * a, b.shape)),
+    ],
+    "accumulate": [
+        lambda node, part: setattr(node, "grad", part if node.grad is None else node.grad),
+        lambda node, part: setattr(node, "grad", part if node.grad is None else node.grad - part),
+        lambda node, part: setattr(node, "grad", part if node.grad is None else node.grad * part),
+        lambda node, part: setattr(node, "grad", part if node.grad is None else (node.grad + part) / 2),
+        lambda node, part: setattr(node, "grad", 2 * part if node.grad is None else node.grad + part),
+        lambda node, part: setattr(node, "grad", node.grad + part),
+    ],
+    "pull_add": [
+        lambda g, a, b: (zoo.summed_to(g, a.shape), g),
+        lambda g, a, b: (g, zoo.summed_to(g, b.shape)),
+        lambda g, a, b: (np.full(a.shape, g.sum()), np.full(b.shape, g.sum())),
+        lambda g, a, b: (zoo.summed_to(g, a.shape), -zoo.summed_to(g, b.shape)),
+        lambda g, a, b: (zoo.summed_to(g * b, a.shape), zoo.summed_to(g * a, b.shape)),
+        lambda g, a, b: (zoo.summed_to(g, a.shape), zoo.summed_to(g, b.shape) / max(g.size // b.size, 1)),
+    ],
+    "order": [
+        lambda output: zoo.ANIMALS["D"](output)[::-1],
+        lambda output: sorted(zoo.ANIMALS["D"](output), key=lambda node: node.born),
+        lambda output: sorted(zoo.ANIMALS["D"](output), key=lambda node: node.name, reverse=True),
+        lambda output: [output],
+        lambda output: [n for n in zoo.order(output) if n.parents],
+        lambda output: zoo.order(output)[1:],
+    ],
+    "pull_sub": [
+        lambda g, a, b: (zoo.summed_to(-g, a.shape), zoo.summed_to(g, b.shape)),
+        lambda g, a, b: (zoo.summed_to(-g, a.shape), zoo.summed_to(-g, b.shape)),
+        lambda g, a, b: (g, -g),
+        lambda g, a, b: (zoo.summed_to(g, a.shape), 0 * b),
+        lambda g, a, b: (zoo.summed_to(g, a.shape), -b),
+        lambda g, a, b: (zoo.summed_to(g, a.shape), zoo.summed_to(-g, b.shape) / 2),
+    ],
+    "start": [
+        lambda nodes: [setattr(n, "grad", None) for n in nodes if not n.parents] and None,
+        lambda nodes: setattr(nodes[-1], "grad", None),
+        lambda nodes: [setattr(n, "grad", np.ones_like(n.value)) for n in nodes] and None,
+        lambda nodes: [setattr(n, "grad", n.grad / 2) for n in nodes if n.grad is not None] and None,
+        lambda nodes: len(nodes),
+        lambda nodes: [setattr(n, "grad", None) for n in nodes[1:-1]] and None,
+    ],
+}
+ZOO = {
+    f"bug-{letter}": {name: (one(name), f"t is not '{name}'") for name in NAMES if name != BUG[PART[letter]]}
+    | {"no name": (one("a bug"), "rite one of the names")}
+    for letter in zoo.ANIMALS
+} | {
+    f"mend-{letter}": {f"{PART[letter]} {i + 1}": (one(f), "") for i, f in enumerate(MENDS[PART[letter]])}
+    | {"unchanged": (one(zoo.ANIMALS[letter]), "the broken part as it was")}
+    for letter in zoo.ANIMALS
+}
+
+WRONG = NINE | TEN | ELEVEN | TWELVE | THIRTEEN | FOURTEEN | FIFTEEN | ZOO
