@@ -525,7 +525,7 @@ FIFTEEN = {
         "made on the cpu": (one(lambda x: x * weights(x, device="cpu")), "raised"),
         "moved to the cpu": (one(lambda x: x.cpu() * weights(x.cpu())), "you moved x to the CPU"),
         "there and back": (one(lambda x: (x.cpu() * weights(x.cpu())).to(x.device)), "travels twice for nothing"),
-        "divided by 2": (one(lambda x: x * weights(x, first=2)), "the value on"),
+        "divided by 2": (one(lambda x: x * weights(x, first=2)), "he value on"),
         "multiplied": (one(lambda x: x / weights(x)), ""),
         "cut off": (one(lambda x: x.detach() * weights(x)), ""),
         "nothing done": (one(lambda x: x * 1.0), ""),
