@@ -9,9 +9,17 @@ from ..backend import DType
 from ..errors import DTypeError
 from ..names import TensorLike, publish, unlisted
 from ..ops import elementwise as ew
-from ..tensor import Tensor, as_tensor, memory_version, wrap
+from ..tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
 from .arguments import not_negative, sizes_of
-from .results import new_tensor
+
+
+@unlisted
+def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A tensor of the user's with this payload, moved to a device, which observers see."""
+    out = wrap(backend.canonical(array) if device is None else backend.to_device(array, str(device)))
+    if requires_grad:
+        make_leaf(out)
+    return observe.made(out) if observe.observers else out
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -12,7 +12,7 @@ from ..names import TensorLike, public, publish
 from ..ops import chance as ch
 from ..tensor import Tensor, alias, as_tensor
 from .arguments import not_negative, sizes_of
-from .results import new_tensor
+from .creation import new_tensor
 
 
 def manual_seed(seed: int) -> None:

@@ -1,4 +1,4 @@
-"""What functions return: new tensors, and copies that may end with a view of an intermediate result."""
+"""Functions whose results are copies, though they may end with a view of an intermediate result."""
 
 from __future__ import annotations
 
@@ -6,18 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from .. import backend, observe
-from ..tensor import Tensor, make_leaf, wrap
+from ..tensor import Tensor
 from .elementwise import clone
-
-
-def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A tensor of the user's with this payload, moved to a device, which observers see."""
-    out = wrap(backend.canonical(array) if device is None else backend.to_device(array, str(device)))
-    if requires_grad:
-        make_leaf(out)
-    return observe.made(out) if observe.observers else out
-
 
 Copying = TypeVar("Copying", bound=Callable[..., Any])
 

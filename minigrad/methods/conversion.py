@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..tensor import Tensor, alias, make_leaf, memory_version, role_of, set_role
 @method
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
-    if self.numel() != 1:
+    if math.prod(self.shape) != 1:
         raise RuntimeError(
             f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a number. Index or reduce it first."
         )
