@@ -42,8 +42,9 @@ class _Unasked(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        others = [value for value in node.values if ast.unparse(value) != "not observers"]
-        if not isinstance(node.op, ast.And) or len(others) == len(node.values):
+        question = "not observers" if isinstance(node.op, ast.And) else "observers"
+        others = [value for value in node.values if ast.unparse(value) != question]
+        if len(others) == len(node.values):
             return self.generic_visit(node)
         self.found += 1
         return self.visit(ast.BoolOp(node.op, others) if len(others) > 1 else others[0])
@@ -71,17 +72,16 @@ def _cut(function: FunctionType) -> CodeType:
 
 def asking() -> list[FunctionType]:
     """The functions of the engine that ask, as far as the scalar chain meets them."""
-    from minigrad import functions, tensor
-    from minigrad.engine import direct, record, reverse
+    from minigrad import functions
+    from minigrad.core import tensor
+    from minigrad.fast import backward, operations
 
-    modules: tuple[ModuleType, ...] = (record, reverse, functions)
+    modules: tuple[ModuleType, ...] = (backward, functions)
     found = [f for module in modules for f in vars(module).values() if isinstance(f, FunctionType) and f.__module__ == module.__name__]
     found.append(tensor.Tensor.__init__)
     ways = ("on_one.<locals>.run", "on_two.<locals>.run")  # one function for each operation, in the hands of whoever calls it
-    found += [f for f in gc.get_objects() if type(f) is FunctionType and f.__module__ == direct.__name__ and f.__qualname__ in ways]
-    return [
-        f for f in found if "observers" in f.__code__.co_names and f.__code__.co_name not in ("_watched", "_pull_watched", "_store_watched")
-    ]
+    found += [f for f in gc.get_objects() if type(f) is FunctionType and f.__module__ == operations.__name__ and f.__qualname__ in ways]
+    return [f for f in found if "observers" in f.__code__.co_names]
 
 
 def main(argv: list[str]) -> int:

@@ -7,8 +7,8 @@
     x.grad                     # tensor(1.6931)
 
 Names and semantics are PyTorch's wherever PyTorch has the thing. Dtypes are NumPy's: ask `mg.is_floating_point(x.dtype)`,
-`mg.is_complex(x.dtype)` and `x.dtype.itemsize`. Start reading at primitive.py (how an operation is declared), then
-engine/ (how it is run, forward and back).
+`mg.is_complex(x.dtype)` and `x.dtype.itemsize`. Start reading at core/, whose
+`__init__` says in which order.
 """
 
 import sys
@@ -55,6 +55,7 @@ from .backend import (
     uint8,
 )
 from .backend import default_dtype as get_default_dtype
+from .core.tensor import Tensor
 from .errors import AutogradError
 from .func import vmap
 from .functions import *  # noqa: F403  # the public functions, listed in functions.__all__
@@ -83,7 +84,6 @@ from .linalg import (
 )
 from .linalg import inv as inverse
 from .methods.in_place import *  # noqa: F403
-from .tensor import Tensor
 
 __version__ = "0.1.0"
 _folder = Path(__file__).parent
@@ -93,6 +93,7 @@ if not (_folder / "viz").is_dir():
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
 setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
+sys.modules[f"{__name__}.tensor"] = sys.modules[f"{__name__}.core.tensor"]  # SINGA's `from minigrad.tensor import Tensor`
 __all__ = [
     "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cholesky_inverse", "cholesky_solve", "cuda",
     "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "geqrf", "get_default_dtype", "iinfo", "inference_mode",
@@ -137,6 +138,6 @@ if not TYPE_CHECKING:
             return backend.bfloat16_dtype()
         raise errors.no_such_name(__name__, name, globals())
 
-    for _module in (linalg, fft, special, func, sys.modules[f"{__name__}.engine"]):
+    for _module in (linalg, fft, special, func, sys.modules[f"{__name__}.core"]):
         errors.with_hints(_module)
     sys.meta_path.append(errors.MissingModules())

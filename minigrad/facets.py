@@ -69,6 +69,10 @@ class Facets:
     domain: str | None = None
     """Where it has a finite value, in words, for messages to whoever has left that place."""
 
+    graph_name: str | Callable[[Any], str] | None = None
+    """What PyTorch calls its node in the graph, or a function of the node that says so. None: the
+    name with a capital, and Backward0."""
+
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 

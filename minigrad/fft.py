@@ -15,10 +15,10 @@ from typing import Any
 
 from . import backend
 from . import functions as fn
+from .core.tensor import Tensor, as_tensor
 from .errors import DTypeError, ShapeError
 from .names import TensorLike, publish, respell
 from .ops.fourier import fft as _transform
-from .tensor import Tensor, as_tensor
 
 
 def fftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:

@@ -344,7 +344,7 @@ TABLE: dict[str, dict[str, str]] = {
     "minigrad": _TOP,
     "minigrad.autograd": _AUTOGRAD,
     "minigrad.data": _DATA,
-    "minigrad.engine": {"Value": "mg.tensor(…, requires_grad=True)"},
+    "minigrad.core": {"Value": "mg.tensor(…, requires_grad=True)"},
     "minigrad.func": _FUNC,
     "minigrad.linalg": _LINALG,
     "minigrad.nn": _LAYERS,

@@ -19,12 +19,12 @@ from .arrays.common import floating
 from .arrays.pieces import broadcast_shapes
 from .arrays.running import vector_norm
 from .batching import all_examples
+from .core.tensor import Tensor, as_tensor, wrap
 from .errors import DTypeError, LinAlgError, ShapeError
 from .functions import matmul
 from .names import TensorLike, attach, public, publish, respell, respelt
 from .ops import factorisations as fa
-from .primitive import in_float32
-from .tensor import Tensor, as_tensor, wrap
+from .ops.narrow import in_float32
 
 # ------------------------------------------------------------------------------------------------------------- results with names
 

@@ -15,9 +15,9 @@ from typing import Any
 from . import arrays, backend
 from . import functions as fn
 from .arrays.running import vector_norm
+from .core.tensor import Tensor, as_tensor
 from .errors import DTypeError, ShapeError
 from .names import TensorLike
-from .tensor import Tensor, as_tensor
 
 
 def _kept(input: TensorLike, mask: TensorLike, neutral: Any, function: str) -> Tensor:

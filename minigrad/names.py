@@ -22,10 +22,10 @@ from inspect import Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar, overload
 
-from .engine.inplace import assign, check_target, fits
-from .engine.modes import is_grad_enabled, no_grad
+from .core.tensor import Tensor
+from .core.views import assign, check_target, fits
 from .errors import AutogradError, DTypeError, ShapeError
-from .tensor import Tensor
+from .grad_mode import is_grad_enabled, no_grad
 
 TensorLike = Tensor | Any
 """What functions take for a tensor: a tensor, an array, nested lists, a number."""

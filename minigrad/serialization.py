@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from . import backend
-from .nodes import Leaf
+from .core.tensor import Leaf, Tensor, make_leaf, wrap
 from .storage import Place, Storage
-from .tensor import Tensor, make_leaf, wrap
 
 DATA, RUN = "minigrad.data", "minigrad.training"
 KINDS = {DATA: "file that mg.save wrote", RUN: "saved run"}

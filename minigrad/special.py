@@ -14,13 +14,13 @@ from .arrays import digamma, erfc, erfinv, i0, igamma, igammac, lgamma, logit, m
 from .arrays.common import by_second_only, real_numbers, two_tensors
 from .arrays.pointwise import entr, log_ndtr, ndtr, ndtri, xlog1py  # noqa: F401
 from .batching import all_examples
+from .core.primitive import Primitive
+from .core.tensor import Tensor, wrap
 from .functions import erf, exp2, expm1, log1p, log_softmax, logsumexp, round, sigmoid, softmax  # noqa: F401
 from .functions.elementwise import unary
 from .names import TensorLike, public, publish, respell
 from .ops import bessel
 from .ops import special as ops
-from .primitive import Primitive
-from .tensor import Tensor, wrap
 
 expit, gammaln, gammainc, gammaincc, multigammaln, psi = sigmoid, lgamma, igamma, igammac, mvlgamma, digamma
 erfcx = unary(ops.erfcx, "exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x.", in_place=False, theirs="input")

@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 
 from . import backend
 from .backend import Array, DType, Shape
-from .nodes import Version
-from .tensor import Tensor, wrap
+from .core.graph import Version
+from .core.tensor import Tensor, wrap
 
 Place = tuple[int, Shape, Shape, DType]
 """Where an array lies in a storage: offset in bytes, shape, strides in bytes, dtype."""

@@ -4,9 +4,9 @@ from .arrays.common import ValuesIndices
 from .arrays.order import MinMax
 from .arrays.pointwise import Frexp
 from .arrays.statistics import Histogram
+from .core.graph import HookHandle, Node
+from .core.tensor import Tensor
 from .linalg import LUFactorResult, QRFactorResult, QRResult, SlogdetResult, TriangularSolveResult
-from .nodes import HookHandle, Node
-from .tensor import Tensor
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import backend
+from .core.tensor import Tensor, alias, as_tensor
 from .functions import allclose
-from .tensor import Tensor, alias, as_tensor
 
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 _TOLERANCES.update(complex64=_TOLERANCES["float32"], complex128=_TOLERANCES["float64"])

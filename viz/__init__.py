@@ -36,8 +36,8 @@ from minigrad.viz.page import iframe, to_html
 from minigrad.viz.reading import TraceError
 from minigrad.viz.sliders import sliders
 
+from minigrad.core.tensor import Tensor
 from minigrad.nn import Module
-from minigrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from minigrad.viz import draw, layout

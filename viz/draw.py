@@ -29,13 +29,13 @@ from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import oldest_first
 
 from minigrad.backend import to_numpy
+from minigrad.core.graph import Node, OpNode, Pick
+from minigrad.core.primitive import OUTPUT
+from minigrad.core.tensor import Leaf, Tensor
 from minigrad.errors import NoGradientError
 from minigrad.graph import Node as Symbol
 from minigrad.nn import Module
-from minigrad.nodes import Leaf, Node, OpNode, Pick
-from minigrad.primitive import OUTPUT
 from minigrad.program import Program
-from minigrad.tensor import Tensor
 
 __all__ = ["draw_graph", "to_svg", "write"]
 

@@ -20,11 +20,11 @@ from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import oldest_first
 
 from minigrad.backend import is_differentiable
-from minigrad.engine.modes import enable_grad
+from minigrad.core.graph import OpNode, Pick, next_sequence_number
+from minigrad.core.tensor import Leaf, Tensor
 from minigrad.errors import NoGradientError
+from minigrad.grad_mode import enable_grad
 from minigrad.nn import Module
-from minigrad.nodes import Leaf, OpNode, Pick, next_birth
-from minigrad.tensor import Tensor
 
 Look = dict[str, str]
 
@@ -79,17 +79,17 @@ def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | No
 def _run(model: Module, example: tuple[Any, ...]) -> tuple[Call, Any]:
     """Call the model once, with inputs that require grad, and note who was called when. The model's state is that of a forward pass."""
     paths = {id(module): name for name, module in model.named_modules()}
-    top = Call("", model, next_birth())
+    top = Call("", model, next_sequence_number())
     stack = [top]
 
     def enter(module: Module, args: Any) -> None:
-        call = Call(paths[id(module)], module, next_birth(), depth=len(stack) - 1, parent=stack[-1])
+        call = Call(paths[id(module)], module, next_sequence_number(), depth=len(stack) - 1, parent=stack[-1])
         stack[-1].inside.append(call)
         stack.append(call)
 
     def leave(module: Module, args: Any, out: Any) -> None:
         call = stack.pop()
-        call.ends = next_birth()
+        call.ends = next_sequence_number()
         call.shape = ", ".join(str(tuple(t.shape)) for t in _flat(out) if isinstance(t, Tensor))
 
     handles = []
@@ -145,7 +145,7 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
             lines[key], frame_of[key] = [name, f"{tuple(node.shape)} {node.dtype}"], frame
             looks[key] = {"style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
         else:
-            innermost = _innermost(top, node.born)
+            innermost = _innermost(top, node.sequence_number)
             closed = _closed(innermost, depth)
             if closed is not None:
                 key = f"m{calls.index(closed)}"

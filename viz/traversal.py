@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minigrad.nodes import Node
+from minigrad.core.graph import Node
 
 
 def operands_first(roots: Iterable[Any], operands: Callable[[Any], Iterable[Any]], limit: int, complaint: str) -> list[Any]:
@@ -39,4 +39,4 @@ def oldest_first(roots: Iterable[Node], limit: int, complaint: str) -> list[Node
                 stack.append(parent)
         if len(found) > limit:
             raise ValueError(complaint)
-    return sorted(found.values(), key=lambda node: node.born)
+    return sorted(found.values(), key=lambda node: node.sequence_number)

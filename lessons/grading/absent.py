@@ -19,7 +19,12 @@ def tell_of_the_first(tell: Callable[[], object]) -> None:
     _tell = tell
 
 
-DIFFERENTIATES = ("minigrad.engine.", "minigrad.graph.derivatives", "the derivative rule")
+DIFFERENTIATES = (
+    "minigrad.core.",
+    "minigrad.fast.",
+    "minigrad.graph.derivatives",
+    "the derivative rule",
+)
 """Names that no student has written down: what they called has called these."""
 
 

@@ -28,7 +28,12 @@ import minigrad
 
 from .exercise import DERIVATIVES, SheetError
 
-ENGINES = ("minigrad.engine.reverse", "minigrad.engine.forward", "minigrad.graph.derivatives")
+ENGINES = (
+    "minigrad.core.backward",
+    "minigrad.core.forward",
+    "minigrad.fast.backward",
+    "minigrad.graph.derivatives",
+)
 """The modules by which everything in the library that differentiates does so."""
 RULE_PARAMETERS = ("g", "t", "c")
 """How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a tangent (c where g is taken)."""

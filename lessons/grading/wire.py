@@ -148,7 +148,7 @@ def _not_plain(value: Any) -> str:
 
 def _is_tensor(value: Any) -> bool:
     """Whether it is a minigrad Tensor: those who have not imported minigrad have none."""
-    return any(base.__module__ == "minigrad.tensor" and base.__name__ == "Tensor" for base in type(value).__mro__)
+    return any(base.__module__ == "minigrad.core.tensor" and base.__name__ == "Tensor" for base in type(value).__mro__)
 
 
 # --------------------------------------------------------------------------------------------------------------- decoding

@@ -9,12 +9,12 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import diagonals, sliding
 from ..ops import elementwise as ew
 from ..ops import index as ix
-from ..tensor import Tensor, as_tensor
 from .common import along, counting
 from .order import sort
 from .pieces import meshgrid

@@ -8,10 +8,10 @@ from .. import backend
 from .. import functions as fn
 from ..backend import Shape
 from ..batching import is_batched_index
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import BatchingError, DTypeError, NotDifferentiableError, ShapeError
 from ..names import TensorLike
 from ..ops import index as ix
-from ..tensor import Tensor, as_tensor, wrap
 
 
 class ValuesIndices(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, publish
-from ..tensor import Tensor, as_tensor
 from .common import written
 from .pieces import narrow, split, unbind
 from .triangles import diagonal

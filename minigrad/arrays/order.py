@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import sorting
-from ..tensor import Tensor, as_tensor
 from .common import ValuesIndices, along, counting, either, read_along
 
 

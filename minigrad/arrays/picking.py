@@ -11,11 +11,11 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError
 from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
-from ..tensor import Tensor, as_tensor, wrap
 from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
 from .pieces import broadcast_shapes, broadcast_tensors
 

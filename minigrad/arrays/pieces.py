@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import shape as sh
-from ..tensor import Tensor, as_tensor
 from .common import along, counting
 from .order import searchsorted
 from .running import cumsum
@@ -55,8 +55,8 @@ def _axis(x: Tensor, dim: Any, function: str) -> int:
 def _several(parts: list[Tensor]) -> tuple[Tensor, ...]:
     """Views that were made together: none of them may be changed in place while gradients are recorded."""
     for part in parts:
-        if part.window is not None:
-            part.window.problem = part.window.problem or "several"
+        if part.view_of is not None:
+            part.view_of.why_not = part.view_of.why_not or "several"
     return tuple(parts)
 
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError
 from ..functions.arguments import check_factor
 from ..functions.elementwise import attach_operator, binary, unary
 from ..names import TensorLike, attach, in_place, public, publish, unlisted
 from ..ops import bessel, special
-from ..primitive import in_float32
-from ..tensor import Tensor, as_tensor
+from ..ops.narrow import in_float32
 from .common import by_second_only, floating, real_numbers, two_tensors
 
 

@@ -11,13 +11,13 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import diagonals
 from ..ops import shape as sh
-from ..primitive import in_float32
-from ..tensor import Tensor, as_tensor
+from ..ops.narrow import in_float32
 from .running import vector_norm
 
 Label = str | int

@@ -7,13 +7,14 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, public, publish, unlisted
 from ..ops import index as ix
 from ..ops import scans, sorting
 from ..ops.factorisations import svd
-from ..primitive import Primitive, in_float32
-from ..tensor import Tensor, as_tensor
+from ..ops.narrow import in_float32
 from .common import along, counted, either, floating
 
 # ------------------------------------------------------------------------------------------------------------- running

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..batching import all_examples
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
-from ..primitive import in_float32
-from ..tensor import Tensor, as_tensor, wrap
+from ..ops.narrow import in_float32
 from .common import ValuesIndices, along, floating, read_along
 from .order import argsort, searchsorted
 from .pieces import narrow

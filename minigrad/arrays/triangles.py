@@ -6,10 +6,10 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import diagonals
-from ..tensor import Tensor, as_tensor
 
 
 def _matrices(x: TensorLike, function: str) -> Tensor:

@@ -3,8 +3,9 @@
 from importlib import import_module
 from typing import Any
 
-from ..engine import modes as grad_mode
-from ..engine.modes import (
+from .. import grad_mode
+from ..errors import no_such_name
+from ..grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -13,12 +14,12 @@ from ..engine.modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from ..errors import no_such_name
 from . import anomaly as anomaly_mode
 from . import forward_ad, functional, graph, profiler
+from . import node_hooks as _node_hooks  # noqa: F401  # attaches PyTorch's methods to nodes
+from . import node_names as _node_names  # noqa: F401  # gives operations PyTorch's node names
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .backward import backward, grad
-from .custom import own as _own  # noqa: F401  # lets nn.Cell bring its own rule (engine/own_rule.py)
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
 from .operation import Operation, Operator

@@ -14,10 +14,10 @@ from contextlib import ContextDecorator
 from types import CodeType
 from weakref import WeakKeyDictionary
 
-from .. import observe
+from ..core import modes
+from ..core.graph import Node, OpNode, Pick
+from ..core.modes import Event
 from ..errors import AutogradError
-from ..nodes import Node, OpNode, Pick
-from ..observe import Event
 from .frames import user_frames
 
 HEADING = "Traceback of forward call that caused the error:"
@@ -70,10 +70,10 @@ _state = _State()
 
 def _use(observer: _Anomaly | None) -> None:
     if _state.observer is not None:
-        observe.ignore(_state.observer)
+        modes.remove_observer(_state.observer)
     _state.observer = observer
     if observer is not None:
-        observe.listen(observer)
+        modes.add_observer(observer)
 
 
 class _Birth:
@@ -113,8 +113,8 @@ class _Anomaly:
         elif event.phase == "assign" and event.error is None:
             target = event.args[0]
             self._born(target.node, event)
-            if target.window is not None:
-                self._born(target.window.base.node, event)
+            if target.view_of is not None:
+                self._born(target.view_of.base.node, event)
         elif event.phase == "backward":
             if event.error is not None:
                 if not any(HEADING in note or note.startswith(_UNKNOWN) for note in getattr(event.error, "__notes__", ())):

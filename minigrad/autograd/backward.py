@@ -7,12 +7,13 @@ from typing import Any
 
 from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
-from ..engine.record import history, pick
-from ..engine.reverse import differentiate
+from ..core.backward import differentiate
+from ..core.graph import Node, Pick, reached_from
+from ..core.tensor import Leaf, Tensor, make_pick, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, NoGradientError, NonScalarError, ShapeError, UnusedInputError
 from ..functions import clone, zeros_like
-from ..nodes import GradientEdge, Leaf, Node, Pick, reached_from
-from ..tensor import Tensor, wrap
+from .edges import GradientEdge
 
 
 def backward(
@@ -61,7 +62,7 @@ def run_backward(
         for x, node in zip(wanted, targets or [], strict=True):
             if node.parents and node in captured:  # not a leaf: the engine stores gradients of leaves only
                 own = clone(captured[node]) if create_graph else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
-                x._grad = own if x._grad is None else x._grad + own
+                x.stored_grad = own if x.stored_grad is None else x.stored_grad + own
                 if report is not None:
                     report.append((x, captured[node]))
 
@@ -203,7 +204,7 @@ def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
     stand_in = wrap(backend.zeros(shape, dtype, 0.0), node)
     if several:
         there = (n for n in reached_from(list(roots)) if isinstance(n, Pick) and n.parents[0] is node and n.index == number)
-        stand_in.node = edge.ownership_token or next(there, None) or pick(node, number, stand_in)
+        stand_in.node = edge.ownership_token or next(there, None) or make_pick(node, number, stand_in)
     return stand_in
 
 
@@ -224,7 +225,7 @@ def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool,
     """The nodes to start from and their seeds. Outputs without history count only if none has one."""
     roots, seeds = [], []
     for i, (out, seed) in enumerate(zip(outputs, cotangents, strict=True)):
-        node = history(out)
+        node = grad_node(out)
         if node is None:
             raise NoGradientError(
                 f"{caller}: tensor {i} (shape {out.shape}) does not require grad and has no history. "
@@ -259,7 +260,7 @@ def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool,
 
 
 def _target(x: Tensor, index: int, caller: str) -> Node:
-    node = history(x)
+    node = grad_node(x)
     if node is None:
         raise NoGradientError(
             f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set "

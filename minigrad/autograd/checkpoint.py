@@ -23,17 +23,17 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .. import observe
 from ..backend import is_immutable
-from ..engine.around import become
-from ..engine.modes import is_grad_enabled, state
-from ..engine.record import history
+from ..core import modes
+from ..core.graph import Node, OpNode, Version, next_sequence_number
+from ..core.modes import Event, observing, state
+from ..core.tensor import Tensor, memory_version, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, InPlaceError
 from ..func.tree import flatten
 from ..functions import random_state, set_random_state
-from ..nodes import Node, OpNode, Version, next_birth
-from ..observe import Event, watching
-from ..tensor import Tensor, memory_version, wrap
+from ..grad_mode import is_grad_enabled
+from .node_hooks import become
 from .saved_tensors import ElsewhereNode
 
 FIRST, AGAIN = "checkpoint", "checkpoint: computed again"
@@ -186,7 +186,7 @@ class _Region:
         return node.values()
 
     def _run_again(self) -> None:
-        with observe.region(AGAIN, self):
+        with modes.region(AGAIN, self):
             self._compute_again()
 
     def _compute_again(self) -> None:
@@ -201,7 +201,7 @@ class _Region:
         now = random_state() if self.random is not None else None
         outer = state.recording, state.levels, state.batches
         state.recording, state.levels, state.batches = True, (), self.batches
-        start = next_birth()
+        start = next_sequence_number()
         try:
             if self.random is not None:
                 set_random_state(self.random)
@@ -224,25 +224,25 @@ class _Region:
 
 def _snapshot(x: Tensor) -> Tensor:
     """An argument as it is now, whatever becomes of the tensor object: the same memory, place in the graph and version counter."""
-    history(x)
+    grad_node(x)
     version = None if is_immutable(x.array) else memory_version(x)
     kept = wrap(x.array, x.node, x.tangents)
-    kept.version, kept.window = version, x.window
+    kept.version, kept.view_of = version, x.view_of
     return kept
 
 
 def _keeping_values(result: Any, start: int) -> list[OpNode]:
     """The nodes made since `start` that lead to the tensors in `result` and keep values, the oldest first."""
     leaves, _ = flatten(result)
-    stack = [node for x in leaves if isinstance(x, Tensor) and (node := history(x)) is not None and node.born > start]
+    stack = [node for x in leaves if isinstance(x, Tensor) and (node := grad_node(x)) is not None and node.sequence_number > start]
     reached: set[Node] = set(stack)
     while stack:
         for parent in stack.pop().parents:
-            if parent is not None and parent.born > start and parent not in reached:
+            if parent is not None and parent.sequence_number > start and parent not in reached:
                 reached.add(parent)
                 stack.append(parent)
     keeping = [n for n in reached if isinstance(n, OpNode) and n.plan.keeps_values and (n.saved is not None or n.versions)]
-    return sorted(keeping, key=attrgetter("born"))
+    return sorted(keeping, key=attrgetter("sequence_number"))
 
 
 def _outline(node: OpNode) -> tuple[Any, ...]:
@@ -279,9 +279,9 @@ def checkpoint(
     if not is_grad_enabled():
         return function(*args, **kwargs)
     region = _Region(function, args, kwargs, preserve_rng_state)
-    start, reads = next_birth(), _Reads()
-    with observe.region(FIRST, region):
-        with watching(reads):
+    start, reads = next_sequence_number(), _Reads()
+    with modes.region(FIRST, region):
+        with observing(reads):
             result = function(*args, **kwargs)
         region.take_over(_keeping_values(result, start), reads)
     return result

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..engine.forward import GivenTangents
-from ..engine.modes import forward_level, state
-from ..engine.record import history
+from ..core.forward import GivenTangents
+from ..core.modes import forward_level, state
+from ..core.tensor import Tensor, alias, as_tensor
+from ..core.views import grad_node
 from ..errors import AutogradError, ShapeError
 from ..functions import clone
-from ..tensor import Tensor, alias, as_tensor
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -98,7 +98,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """The tensor without the tangent of the innermost open level, and that tangent: None where there is none, or no level is open."""
     where = current_level(level) if state.levels or level is not None else None
     primal = alias(tensor)
-    primal.node = history(tensor)  # this also brings a view's tangents up to date
+    primal.node = grad_node(tensor)  # this also brings a view's tangents up to date
     tangents = dict(tensor.tangents or {})
     tangent = None if where is None else tangents.pop(where, None)
     primal.tangents = tangents or None

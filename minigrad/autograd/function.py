@@ -29,12 +29,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import observe
 from ..backend import is_differentiable
-from ..engine.modes import no_grad, state
-from ..engine.record import history
+from ..core import modes
+from ..core.modes import state
+from ..core.tensor import Tensor, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, NotDifferentiableError
-from ..tensor import Tensor, wrap
+from ..grad_mode import no_grad
 from .custom.batch import is_batched, joined, run_rule
 from .custom.context import FunctionCtx
 from .custom.node import FunctionDeclaration, SecondTimeNode
@@ -132,8 +133,8 @@ class Function:
             if cls.vmap is not Function.vmap:
                 return run_rule(cls, args)
             args = joined(args)
-        if observe.observers:
-            return observe.run("forward", cls._declaration, args, kwargs, lambda p, a, q: run(cls, a, q, split))
+        if modes.observers:
+            return modes.run_observed("forward", cls._declaration, args, kwargs, lambda p, a, q: run(cls, a, q, split))
         return run(cls, args, kwargs, split)
 
 
@@ -156,7 +157,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             results = backward(ctx, *grad_outputs)
         if not state.recording:
             return results
-        places = tuple(history(g) for g in grad_outputs if isinstance(g, Tensor)) + (() if node is None else node.parents)
+        places = tuple(grad_node(g) for g in grad_outputs if isinstance(g, Tensor)) + (() if node is None else node.parents)
         guard: Callable[[Any], Any] = lambda r: (
             wrap(r.array, SecondTimeNode(ctx._name, places, r)) if isinstance(r, Tensor) and is_differentiable(r.dtype) else r
         )

@@ -20,15 +20,16 @@ from typing import Any
 
 from .. import backend
 from ..batching import per_example
-from ..engine.modes import enable_grad, forward_level
-from ..engine.record import history
+from ..core.graph import reached_from
+from ..core.modes import forward_level
+from ..core.tensor import Tensor, alias, make_leaf, wrap
+from ..core.views import grad_node
 from ..errors import BatchingError, NonScalarError, NotDifferentiableError, ShapeError, UnusedInputError
 from ..func.gradients import fitting, pulled, pulled_or_none, require_differentiable
 from ..func.jacobians import all_rows, column_blocks, row_blocks, unit_seeds
 from ..func.vmap import vmap
 from ..functions import clone, stack, zeros_like
-from ..nodes import reached_from
-from ..tensor import Tensor, alias, make_leaf, wrap
+from ..grad_mode import enable_grad
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]
@@ -226,7 +227,7 @@ def _prepared(points: Tensors, create_graph: bool, caller: str) -> Tensors:
     own = []
     for i, x in enumerate(points):
         require_differentiable(x, f"{caller}: input {i}")
-        history(x)
+        grad_node(x)
         if not create_graph:
             x = wrap(x.array, None, x.tangents)
         with enable_grad():
@@ -242,7 +243,7 @@ def _outputs(func: Function, own: Tensors, caller: str, strict: bool) -> tuple[b
     with enable_grad():
         single, outs = _tensors(func(*own), "the function's result", caller)
     for i, out in enumerate(outs):
-        if strict and history(out) is None:
+        if strict and grad_node(out) is None:
             raise UnusedInputError(
                 f"{caller}: output {i} of the function does not require grad: it is not computed from the inputs "
                 f"in a differentiable way. {NO_ZEROS}"
@@ -289,7 +290,7 @@ def _finished(results: Sequence[Tensor], single: bool, create_graph: bool) -> An
 
 def _constant(x: Tensor) -> Tensor:
     """x without history; tangents of enclosing forward-mode derivatives stay."""
-    history(x)
+    grad_node(x)
     out = alias(x)
     out.tangents = x.tangents
     return out
@@ -308,7 +309,7 @@ NO_ZEROS = "strict=True does not allow that; strict=False gives zeros."
 
 def _dependence(outs: Sequence[Tensor], own: Tensors) -> list[list[bool]]:
     """[i][j]: whether output i was computed from input j."""
-    reached = [set() if (node := history(out)) is None else reached_from([node]) for out in outs]
+    reached = [set() if (node := grad_node(out)) is None else reached_from([node]) for out in outs]
     return [[x.node in nodes for x in own] for nodes in reached]
 
 
@@ -346,7 +347,7 @@ def _filled(
 
 def _check_differentiable(results: Sequence[Tensor], what: str) -> None:
     for i, r in enumerate(results):
-        if history(r) is None:
+        if grad_node(r) is None:
             raise UnusedInputError(
                 f"{what} by input {i} does not depend on the inputs, so it cannot be differentiated further "
                 f"(a linear function has a constant derivative). {NO_ZEROS}"
@@ -375,7 +376,7 @@ def _pushed(
         single, outs = _outputs(func, tuple(duals), caller, strict)
         plain, tangents = [], []
         for out in outs:
-            history(out)
+            grad_node(out)
             tangents.append((out.tangents or {}).get(level))
             plain.append(wrap(out.array, out.node, {k: t for k, t in (out.tangents or {}).items() if k != level} or None))
     return single, tuple(plain), tangents

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import backend, functions
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import axis_of
 from ..nn import functional as F
 from ..nn.functional.common import read, span
-from ..tensor import Tensor, as_tensor
 from .backward import backward
 
 Ints = Sequence[int]

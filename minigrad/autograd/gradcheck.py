@@ -22,14 +22,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import backend, primitive
+from .. import backend
 from ..backend import Array, DType
-from ..engine.modes import enable_grad
-from ..engine.record import history
+from ..core import primitive
+from ..core.graph import OpNode
+from ..core.modes import Event, observing
+from ..core.tensor import Tensor, make_leaf, memory_version, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, DTypeError
-from ..nodes import OpNode
-from ..observe import Event, watching
-from ..tensor import Tensor, make_leaf, memory_version, wrap
+from ..grad_mode import enable_grad
 from . import forward_ad
 from .backward import grad
 from .custom.node import strictness
@@ -57,7 +58,7 @@ class _Check:
     @property
     def checked(self) -> list[tuple[int, Tensor]]:
         """(position, tensor) of each input that requires grad."""
-        return [(i, x) for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and history(x) is not None]
+        return [(i, x) for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and grad_node(x) is not None]
 
     def outputs(self, *inputs: Any) -> tuple[Tensor, ...]:
         """What func returns, as a tuple of tensors."""
@@ -111,7 +112,7 @@ def gradcheck(
         _check_inputs(check)
         try:
             outputs = check.outputs()
-            places = [i for i, o in enumerate(outputs) if history(o) is not None]
+            places = [i for i, o in enumerate(outputs) if grad_node(o) is not None]
             if not places:
                 _check_constant(check, outputs)
                 return True
@@ -156,7 +157,7 @@ def gradgradcheck(
     given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     check = _Check(func, given, eps, atol, rtol, nondet_tol)
     with enable_grad():
-        outputs = [o for o in check.outputs() if history(o) is not None]
+        outputs = [o for o in check.outputs() if grad_node(o) is not None]
     if grad_outputs is None:
         random = backend.random_generator(0)
         cotangents = tuple(_random_leaf(random, o, gen_non_contig_grad_outputs) for o in outputs)
@@ -170,7 +171,7 @@ def gradgradcheck(
 
     def pulled(*arguments: Any) -> tuple[Tensor, ...]:
         at = _Check(func, arguments[:count], eps, atol, rtol, nondet_tol)
-        outs = [o for o in at.outputs() if history(o) is not None]
+        outs = [o for o in at.outputs() if grad_node(o) is not None]
         grads = grad(outs, [x for _, x in at.checked], arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
@@ -442,7 +443,7 @@ def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     watch = _DTypeWatch()
     strictness.dtypes = True
     try:
-        with watching(watch):
+        with observing(watch):
             for i, out in enumerate(outputs):
                 grad(outputs, inputs, _seeds(outputs, i, _unit(out, 0, 1) if out.numel() else out), retain_graph=True, allow_unused=True)
     except DTypeError as error:

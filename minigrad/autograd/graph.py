@@ -9,11 +9,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..engine.modes import state
-from ..engine.record import history
+from ..core.graph import HookHandle, Node, Pick
+from ..core.modes import state
+from ..core.tensor import Tensor, memory_version
+from ..core.views import grad_node
 from ..errors import NoGradientError
-from ..nodes import GradientEdge, HookHandle, Node, Pick
-from ..tensor import Tensor, memory_version
+from .edges import GradientEdge
 from .saved_tensors import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = [
@@ -33,7 +34,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The place of `tensor` in the graph, which stays when the tensor itself is dropped. Raises NoGradientError if it needs no gradient."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"get_gradient_edge: needs a Tensor, got {type(tensor).__name__}.")
-    node = history(tensor)
+    node = grad_node(tensor)
     if node is None:
         raise NoGradientError("get_gradient_edge: this tensor does not require grad, so it has no place in the graph.")
     if isinstance(node, Pick):
@@ -84,7 +85,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any]
     tensors = tuple(tensors)
     nodes: list[Node] = []
     for i, x in enumerate(tensors):
-        node = history(x) if isinstance(x, Tensor) else None
+        node = grad_node(x) if isinstance(x, Tensor) else None
         if node is None:
             raise NoGradientError(f"register_multi_grad_hook: tensor {i} does not require grad, so no gradient will ever reach the hook.")
         nodes.append(node)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .. import backend, observe
+from .. import backend
+from ..core import modes
+from ..core.graph import Node, Pick
+from ..core.modes import Event
+from ..core.tensor import Tensor
 from ..errors import DeviceError
-from ..nodes import Node, Pick
-from ..observe import Event
-from ..tensor import Tensor
 
 
 class emit_nvtx:
@@ -35,12 +36,12 @@ class emit_nvtx:
                 "Use autograd.profiler.profile() to time the CPU."
             )
         self._emitter = _Emitter(backend.load_cupy().cuda.nvtx, self.record_shapes)
-        observe.listen(self._emitter)
+        modes.add_observer(self._emitter)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._emitter is not None:
-            observe.ignore(self._emitter)
+            modes.remove_observer(self._emitter)
             self._emitter = None
 
 

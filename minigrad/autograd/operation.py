@@ -19,8 +19,8 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar
 
+from ..core.tensor import Tensor, as_tensor
 from ..errors import AutogradError
-from ..tensor import Tensor, as_tensor
 from .function import Function, once_differentiable
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import autograd, backend, functions
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import axis_of, where
 from ..nn import functional as F
@@ -29,7 +30,6 @@ from ..nn import layers, module
 from ..nn.functional.common import each
 from ..ops.elementwise import identity as _same
 from ..ops.sorting import argwhere
-from ..tensor import Tensor, as_tensor
 
 Ints = Sequence[int]
 

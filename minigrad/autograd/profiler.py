@@ -5,7 +5,7 @@
         y.backward()
     print(prof.key_averages().table(sort_by="self_cpu_time_total"))
 
-A profile is an observer of the engine's one instrumentation point (observe.py), so it sees operations inside operations (the arithmetic
+A profile is an observer of the engine's one instrumentation point (core/modes.py), so it sees operations inside operations (the arithmetic
 of a backward rule) as nested events, and knows of each backward pull which forward operation it belongs to. It sees the thread that
 started it.
 
@@ -20,11 +20,12 @@ import time
 import tracemalloc
 from typing import Any
 
-from .. import backend, observe
+from .. import backend
+from ..core import modes
+from ..core.graph import Node, Pick
+from ..core.modes import Event
+from ..core.tensor import Tensor
 from ..errors import AutogradError, DeviceError
-from ..nodes import Node, Pick
-from ..observe import Event
-from ..tensor import Tensor
 from .frames import user_frames
 from .nvprof import load_nvprof
 from .nvtx import emit_nvtx
@@ -66,12 +67,12 @@ class profile:
         if self.use_cuda and not backend.cuda_is_available():
             raise DeviceError("profile(use_cuda=True): there is no CUDA device with CuPy here. Leave use_cuda out to time the CPU.")
         self._listener = _Listener(self)
-        observe.listen(self._listener)
+        modes.add_observer(self._listener)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._listener is not None:
-            observe.ignore(self._listener)
+            modes.remove_observer(self._listener)
             self.function_events = self._listener.events()
 
     def _finished(self) -> EventList:
@@ -136,7 +137,7 @@ class record_function(contextlib.ContextDecorator):
         self._open: list[Any] = []
 
     def __enter__(self) -> record_function:
-        self._open.append(observe.region(self.name))
+        self._open.append(modes.region(self.name))
         self._open[-1].__enter__()
         return self
 
@@ -299,7 +300,7 @@ def _sequence(event: Event) -> int:
         return -1
     if isinstance(node, Pick) and node.parents[0] is not None:
         node = node.parents[0]
-    return node.born
+    return node.sequence_number
 
 
 def _shapes(args: Any) -> list[Any]:

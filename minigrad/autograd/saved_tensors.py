@@ -22,18 +22,18 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from .. import backend, observe
+from .. import backend, explain
 from ..backend import PYTHON_SCALARS
-from ..engine.around import become
-from ..engine.modes import no_grad
-from ..engine.record import pick
-from ..engine.reverse import pull_operation
+from ..core import modes
+from ..core.backward import pull_operation
+from ..core.graph import Node, OpNode, Pick, Version
+from ..core.modes import Event
+from ..core.primitive import OUTPUT, SHAPES, Primitive, declared, registry
+from ..core.tensor import Leaf, Tensor, alias, make_pick, wrap
 from ..errors import AutogradError, GraphFreedError, InPlaceError, ShapeError
-from ..nodes import Leaf, Node, OpNode, Pick, Version
-from ..observe import Event
-from ..primitive import OUTPUT, SHAPES, Primitive, declared, registry
-from ..tensor import Tensor, alias, wrap
+from ..grad_mode import no_grad
 from .custom.node import FunctionNode
+from .node_hooks import become
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
@@ -65,7 +65,7 @@ class Packed:
         pack, self.unpack = hooks
         self.shape, self.dtype, self.version, self.count = tensor.shape, tensor.dtype, version, count
         before = tensor._version
-        with no_grad(), observe.unwatched():
+        with no_grad(), modes.unobserved():
             self.held = pack(tensor)
         if tensor._version != before:
             raise InPlaceError(
@@ -111,7 +111,7 @@ class PackedNode(ElsewhereNode):
         hands = self.versions[0]
         for position, version, number in hands.versions:
             if version.count != number:
-                self._complain(position, version, number)
+                raise explain.overwritten(self, position, version, number)
         return tuple(_unpacked(v) for v in hands.values)
 
 
@@ -228,13 +228,13 @@ class saved_tensors_hooks:
             raise RuntimeError(_packing.refused)
         _packing.hooks.append((self.pack_hook, self.unpack_hook))
         if len(_packing.hooks) == 1:
-            observe.listen(_packing)
+            modes.add_observer(_packing)
 
     def __exit__(self, *_: object) -> None:
         _packing.hooks.pop()
         _packing.latest = None
         if not _packing.hooks:
-            observe.ignore(_packing)
+            modes.remove_observer(_packing)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -363,7 +363,7 @@ def _saved_attribute(node: OpNode, wanted: str, raw: bool) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple(
-            wrap(v, pick(node, i, wrap(v)) if d else None)
+            wrap(v, make_pick(node, i, wrap(v)) if d else None)
             for i, (v, d) in enumerate(zip(value, node.primitive.differentiable, strict=True))
         )
     place = node if source == OUTPUT else node.parents[source]
@@ -530,7 +530,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutation]:
     state = _Mutation()
     _allowing.now = True
     try:
-        with observe.watching(state):
+        with modes.observing(state):
             yield state
     finally:
         _allowing.now = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor, alias, as_tensor, make_leaf
+from ..core.tensor import Tensor, alias, as_tensor, make_leaf
 
 
 class _AnyTensor(type):

@@ -15,16 +15,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import canonical, is_immutable, materialise
-from ..engine import record
-from ..engine.modes import state
+from ..core.apply import apply_to_tensors
+from ..core.graph import Node, reached_from
+from ..core.modes import state
+from ..core.primitive import Primitive, primitive
+from ..core.tensor import Leaf, Tensor
 from ..errors import BatchingError
-from ..nodes import Leaf, Node, reached_from
 from ..ops.costs import MOVES, additions
 from ..ops.linalg import matmul, swapped
 from ..ops.network import affine
 from ..ops.reduce import sum_forward
-from ..primitive import Primitive, primitive
-from ..tensor import Tensor
 from . import value
 from .value import Axes, BatchAxis, Batched, axes_of, packed, union
 
@@ -149,7 +149,8 @@ def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
     product = _product_outside(args[0], args[1], outside) if prim is matmul else _layer_outside(args, outside) if prim is affine else None
     if product is not None:
         return product
-    return record._apply(prim, tuple(shared(a, axes) if out else a for a, out in zip(args, outside, strict=True)), params)
+    joined = (shared(a, axes) if out else a for a, out in zip(args, outside, strict=True))
+    return apply_to_tensors(prim, tuple(joined), params)
 
 
 def _product_outside(a: Tensor, b: Tensor, outside: list[bool]) -> Tensor | None:

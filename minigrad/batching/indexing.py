@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import index_array, int64
+from ..core.tensor import Tensor
 from ..errors import BatchingError
 from ..ops.index import explicit, gather
 from ..ops.shape import permute
-from ..tensor import Tensor
 from .boundary import enter, taken_out
 from .value import Batched, aligned, axes_of, union
 

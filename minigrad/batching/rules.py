@@ -10,12 +10,12 @@ from itertools import product
 from typing import Any
 
 from ..backend import array_module, canonical, copy_in_order
+from ..core.primitive import Primitive
 from ..errors import BatchingError
 from ..ops.batch import batch_lengths
 from ..ops.index import gather, is_basic, scatter_view, window
 from ..ops.operators import attach_operators
 from ..ops.shape import reshape
-from ..primitive import Primitive
 from . import value
 from .boundary import drawn
 from .value import Batched, aligned, axes_of, packed, union

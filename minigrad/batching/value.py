@@ -22,9 +22,10 @@ from itertools import count
 from typing import Any
 
 from ..backend import Array, DType, Shape
-from ..engine.modes import state
+from ..core.modes import state
+from ..core.primitive import Primitive
+from ..core.tensor import Payload
 from ..errors import BatchingError
-from ..primitive import Primitive
 
 _numbers = count(1)
 
@@ -56,7 +57,7 @@ def batch_axis(size: int, randomness: str = "error") -> Iterator[BatchAxis]:
         made.open = False
 
 
-class Batched:
+class Batched(Payload):
     """A payload with hidden batch axes. array: its first `len(axes)` axes are the batch axes; shape, ndim, dtype: of one example."""
 
     __slots__ = ("array", "axes")
@@ -158,12 +159,12 @@ class Batched:
 
     @staticmethod
     def __minigrad_apply__(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The engine's question to a payload that is no array: run this operation."""
+        """Run this operation on all examples."""
         return run(primitive, operands, params)
 
     @staticmethod
     def __minigrad_rewrite__(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The engine's question before it records an operation on such payloads: another way to do it, or None."""
+        """How an operation that is recorded is done where tensors from outside meet the batch."""
         return rewrite(primitive, args, params)
 
 

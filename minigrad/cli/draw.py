@@ -10,7 +10,7 @@ from minigrad import expression
 from minigrad.cli import complain
 from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
 from minigrad.cli.trace import ComputationError, arguments, as_options, dashes, ending, not_written, require_folder
-from minigrad.tensor import Tensor
+from minigrad.core.tensor import Tensor
 
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 

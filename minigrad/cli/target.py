@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from minigrad import expression
+from minigrad.core.tensor import Tensor
 from minigrad.nn import Module
-from minigrad.tensor import Tensor
 
 
 class UsageError(Exception):

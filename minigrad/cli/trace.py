@@ -17,9 +17,9 @@ from typing import Any
 from minigrad import backend, expression, functions
 from minigrad.cli import complain
 from minigrad.cli.target import Formula, PythonFunction, UsageError, target
+from minigrad.core.primitive import registry
+from minigrad.core.tensor import Tensor
 from minigrad.errors import TraceTooLargeError
-from minigrad.primitive import registry
-from minigrad.tensor import Tensor
 from minigrad.trace.text import table
 from minigrad.watch import trace_function
 

@@ -12,8 +12,8 @@ from itertools import accumulate
 from typing import Any
 
 from .. import backend, functions
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import ShapeError
-from ..tensor import Tensor, as_tensor, wrap
 
 
 class Dataset:

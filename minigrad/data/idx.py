@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import backend
-from ..tensor import Tensor, wrap
+from ..core.tensor import Tensor, wrap
 from .datasets import TensorDataset
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .. import backend
-from ..tensor import wrap
+from ..core.tensor import wrap
 from .datasets import TensorDataset
 
 

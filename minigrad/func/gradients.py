@@ -12,13 +12,14 @@ from typing import Any
 
 from .. import backend
 from ..batching import per_example
-from ..engine.modes import enable_grad, forward_level, state
-from ..engine.record import history
-from ..engine.reverse import differentiate
+from ..core.backward import differentiate
+from ..core.graph import reached_from
+from ..core.modes import forward_level, state
+from ..core.tensor import Leaf, Tensor, as_tensor, make_leaf, wrap
+from ..core.views import grad_node
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like
-from ..nodes import Leaf, reached_from
-from ..tensor import Tensor, as_tensor, make_leaf, wrap
+from ..grad_mode import enable_grad
 from .tree import Rebuild, flatten, matching
 
 Argnums = int | Sequence[int]
@@ -173,7 +174,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
 
 def _without(x: Tensor, level: int) -> Tensor:
     """x without its tangent at `level`."""
-    history(x)  # a view's tangents may have to be derived anew
+    grad_node(x)  # a view's tangents may have to be derived anew
     lower = {k: t for k, t in (x.tangents or {}).items() if k != level}
     return wrap(x.array, x.node, lower or None)
 
@@ -301,7 +302,7 @@ def pulled_or_none(
     """As `pulled`, with None where the outputs do not depend on an input."""
     roots, seeds = [], []
     for out, c in zip(outputs, cotangents, strict=True):
-        node = history(out)
+        node = grad_node(out)
         if node is not None:
             roots.append(node)
             seeds.append(c)
@@ -333,7 +334,7 @@ def _in_own_memory(results: list[Tensor | None], seeds: list[Tensor]) -> list[Te
 
 def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
     """The output without the history that leads only to our own fresh inputs; inside `no_grad` without any."""
-    node = history(out)
+    node = grad_node(out)
     own = {x.node for x in inputs}
     outer = state.recording and node is not None and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
     return out if outer else wrap(out.array, None, out.tangents)

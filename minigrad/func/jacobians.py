@@ -14,9 +14,9 @@ from typing import Any
 
 from .. import backend
 from ..batching import batch_axis, enter, taken_out
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import NonScalarError
 from ..functions import reshape
-from ..tensor import Tensor, as_tensor, wrap
 from .gradients import Argnums, chosen, jvp, outputs_of, vjp, with_aux
 from .tree import flatten
 from .vmap import vmap

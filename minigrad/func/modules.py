@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..tensor import Tensor, as_tensor
+from ..core.tensor import Tensor, as_tensor
 
 if TYPE_CHECKING:  # layers are loaded by who uses them
     from ..nn.module import Module

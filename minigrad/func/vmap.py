@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import functions
 from ..batching import BatchAxis, axes_of, batch_axis, enter, taken_out
+from ..core.tensor import Tensor, as_tensor
 from ..errors import BatchingError
 from ..names import public
-from ..tensor import Tensor, as_tensor
 from .tree import Rebuild, flatten, spread
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import backend
 from ..backend import Shape
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike
-from ..tensor import Tensor, as_tensor
 
 
 def sizes_of(sizes: Sequence[Any]) -> Shape:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import backend, observe
+from .. import backend
 from ..backend import DType
+from ..core import modes
+from ..core.tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
 from ..errors import DTypeError
 from ..names import TensorLike, publish, unlisted
 from ..ops import elementwise as ew
-from ..tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
 from .arguments import not_negative, sizes_of
 
 
@@ -19,7 +20,7 @@ def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> T
     out = wrap(backend.canonical(array) if device is None else backend.to_device(array, str(device)))
     if requires_grad:
         make_leaf(out)
-    return observe.made(out) if observe.observers else out
+    return modes.tensor_made(out) if modes.observers else out
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -36,7 +37,7 @@ def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     array = backend.as_payload(data, dtype, copy=False)
-    out: Tensor = observe.made(wrap(array if device is None else backend.to_device(array, str(device))))
+    out: Tensor = modes.tensor_made(wrap(array if device is None else backend.to_device(array, str(device))))
     return out
 
 
@@ -47,7 +48,7 @@ def from_numpy(array: Any) -> Tensor:
         raise TypeError(f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for other data.")
     out = wrap(backend.materialise(array))
     memory_version(out)
-    return observe.made(out) if observe.observers else out
+    return modes.tensor_made(out) if modes.observers else out
 
 
 def from_dlpack(source: TensorLike) -> Tensor:
@@ -58,7 +59,7 @@ def from_dlpack(source: TensorLike) -> Tensor:
     """
     out = wrap(backend.materialise(backend.from_dlpack(source)))
     memory_version(out)
-    return observe.made(out) if observe.observers else out
+    return modes.tensor_made(out) if modes.observers else out
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -8,13 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .. import backend
-from ..engine.direct import on_itself, on_one, on_two
+from .. import backend, fast
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, as_tensor
 from ..names import TensorLike, attach, in_place, into, public, publish, unlisted
 from ..ops import elementwise as ew
 from ..ops.operators import BINARY, COMPARISONS
-from ..primitive import Primitive
-from ..tensor import Tensor, as_tensor
 from .arguments import check_factor
 
 
@@ -37,12 +36,12 @@ def unary(operation: Primitive, text: str, *, name: str = "", params: dict[str, 
     name: where it is not the primitive's; params: of the primitive; options: of `names.public`, in_place
     being True by default.
     """
-    run: Callable[[Any], Tensor] = on_one(operation) if params is None else lambda x: operation(x, **params)
+    fixed = params or {}
 
     def function(input: Any, *, out: Any = None) -> Tensor:
         if out is not None:
             return into(out, function(input), operation.name, (input,))
-        return run(input if type(input) is Tensor else as_tensor(input))
+        return operation.on_one(input if type(input) is Tensor else as_tensor(input), fixed)
 
     ends = "integers give the default floating dtype where the result is not an integer."
     _declare(function, name or operation.name, f"{text} Element by element; same shape; {ends}", options)
@@ -246,23 +245,24 @@ def _accepts(other: TensorLike) -> bool:
     )
 
 
-def _operator(operation: Any, primitive: Any) -> Callable[..., Any]:
-    """`self op other`, on the fast path where the operands are plain; NotImplemented for foreign types."""
+def _operator(operation: Any) -> Callable[[Any, Any], Any]:
+    """`self op other`; NotImplemented for foreign types."""
 
-    def general(self: Any, other: Any, params: Any = None) -> Any:
-        return operation(self, other) if type(other) in _COMMON or _accepts(other) else NotImplemented
+    def method(self: Any, other: Any) -> Any:
+        suits = type(other) in _COMMON or _accepts(other)
+        return operation(self, other) if suits else NotImplemented
 
-    return on_two(primitive, general) if isinstance(primitive, Primitive) else general
+    return method
 
 
 def _reflected(operation: Any) -> Callable[[Any, Any], Any]:
     """`other op self`, where `other` is no tensor."""
 
-    def general(other: Any, self: Any, params: Any = None) -> Any:
-        return operation(other, self) if type(other) in _COMMON or _accepts(other) else NotImplemented
+    def method(self: Any, other: Any) -> Any:
+        suits = type(other) in _COMMON or _accepts(other)
+        return operation(other, self) if suits else NotImplemented
 
-    run = on_two(operation, general) if isinstance(operation, Primitive) else general
-    return lambda self, other: run(other, self)
+    return method
 
 
 _KERNELS: dict[Any, Callable[[Any, Any], Any]] = {
@@ -277,9 +277,7 @@ _KERNELS: dict[Any, Callable[[Any, Any], Any]] = {
 def _augmented(operation: Any, name: str, symbol: str) -> Callable[[Any, Any], Any]:
     """`self op= other`."""
     write = in_place(operation, name, f"x {symbol}= …")
-    general: Callable[[Any, Any], Any] = lambda self, other: write(self, other) if _accepts(other) else NotImplemented
-    kernel = _KERNELS.get(operation)
-    return general if kernel is None else on_itself(kernel, general)
+    return lambda self, other: write(self, other) if _accepts(other) else NotImplemented
 
 
 @unlisted
@@ -289,18 +287,26 @@ def attach_operator(name: str, symbol: str, operation: Any, primitive: Any = Non
     name: of Python's method, without underscores. operation: a primitive, or a function that looks at its
     operands first; primitive: what it computes with plain operands, if it need not look.
     """
-    attach(f"__{name}__", _operator(operation, primitive or operation))
+    attach(f"__{name}__", _operator(operation))
     attach(f"__r{name}__", _reflected(operation))
     attach(f"__i{name}__", _augmented(operation, f"__i{name}__", symbol))
+    if isinstance(primitive or operation, Primitive):
+        fast.operator(Tensor, f"__{name}__", primitive or operation)
+    if isinstance(operation, Primitive):
+        fast.reflected_operator(Tensor, f"__r{name}__", operation)
+    if operation in _KERNELS:
+        fast.update_operator(Tensor, f"__i{name}__", _KERNELS[operation])
 
 
 for _name, _symbol in zip("add sub mul truediv floordiv mod and or xor".split(), "+ - * / // % & | ^".split(), strict=True):
     attach_operator(_name, _symbol, BINARY[_name])
 attach_operator("pow", "**", pow)
 for _name, _operation in COMPARISONS.items():
-    attach(f"__{_name}__", _operator(_operation, _operation))
+    attach(f"__{_name}__", _operator(_operation))
+    fast.operator(Tensor, f"__{_name}__", _operation)
 attach("__hash__", lambda self: id(self))
-attach("__neg__", on_one(ew.neg))
+attach("__neg__", lambda self: ew.neg(self))
+fast.unary_operator(Tensor, "__neg__", ew.neg)
 attach("__pos__", lambda self: self)
 attach("__abs__", lambda self: ew.abs_(self))
 attach("__invert__", lambda self: ew.bitwise_not(self))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import backend
+from .. import backend, grad_mode
 from ..backend import DType
-from ..engine.inplace import fits
-from ..engine.modes import state
+from ..core.tensor import Tensor, alias, as_tensor
+from ..core.views import fits
 from ..names import TensorLike, public, publish
-from ..tensor import Tensor, alias, as_tensor
 from .elementwise import eq
 from .reductions import all
 
@@ -87,7 +86,7 @@ def is_inference(x: Tensor) -> bool:
 @public(method=False)
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside `inference_mode`."""
-    return state.inference
+    return grad_mode.is_inference_mode_enabled()
 
 
 def detach(x: Tensor) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import backend
 from ..batching import drawn
+from ..core.tensor import Tensor, alias, as_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, public, publish
 from ..ops import chance as ch
-from ..tensor import Tensor, alias, as_tensor
 from .arguments import not_negative, sizes_of
 from .creation import new_tensor
 

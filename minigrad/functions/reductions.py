@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
 from typing import Any
 
 from .. import backend, ops
-from ..engine.direct import on_one
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, into, publish
 from ..ops import network as nw
 from ..ops import reduce as rd
-from ..primitive import Primitive
-from ..tensor import Tensor, as_tensor
 from .arguments import axes_of, axes_to_reduce, axis_of, either, reduced_axes
 from .elementwise import exp, isfinite, log
 from .selection import real, where
 from .shapes import squeeze
-
-_sum: Callable[..., Tensor] = on_one(rd.sum_)
-_mean: Callable[..., Tensor] = on_one(rd.mean)
 
 
 def sum(
@@ -46,7 +41,7 @@ def sum(
         x = x.to(dtype)
     elif x.array.dtype.kind in "bui":
         x = x.to(backend.int64)
-    total = _sum(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "sum"), "keepdims": keepdim or keepdims})
+    total = rd.sum_.on_one(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "sum"), "keepdims": keepdim or keepdims})
     return total if dtype is None else total.to(dtype)
 
 
@@ -68,7 +63,7 @@ def mean(
         x = x.to(dtype)
     if not backend.is_differentiable(x.dtype):
         raise DTypeError(f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first: x.float().mean().")
-    return _mean(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "mean"), "keepdims": keepdim or keepdims})
+    return rd.mean.on_one(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "mean"), "keepdims": keepdim or keepdims})
 
 
 def amax(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:

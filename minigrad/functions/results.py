@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from .elementwise import clone
 
 Copying = TypeVar("Copying", bound=Callable[..., Any])
@@ -31,19 +31,19 @@ def _ending(function: Copying, of_input: Callable[[Tensor], Tensor]) -> Copying:
     def ended(made: Any, given: list[Tensor]) -> Any:
         if not isinstance(made, Tensor):
             return made
-        base = made if made.window is None else made.window.base
-        if any(base is x or (x.window is not None and x.window.base is base) for x in given):
+        base = made if made.view_of is None else made.view_of.base
+        if any(base is x or (x.view_of is not None and x.view_of.base is base) for x in given):
             return of_input(made)
-        made.window = None
+        made.view_of = None
         return made
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
         made = function(*args, **options)
-        if type(made) is Tensor and made.window is None and not options:  # the usual case
+        if type(made) is Tensor and made.view_of is None and not options:  # the usual case
             for a in args:
                 if type(a) is Tensor:
-                    if a is made or (a.window is not None and a.window.base is made):
+                    if a is made or (a.view_of is not None and a.view_of.base is made):
                         break
                 elif isinstance(a, list | tuple):
                     break

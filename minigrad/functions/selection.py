@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from .. import backend
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike, attach, in_place, public, publish
 from ..ops import elementwise as ew
 from ..ops import sorting as so
-from ..tensor import Tensor, as_tensor
 from .creation import full_like
 from .elementwise import cos, ge, gt, le, lt, mul, sin, unary
 from .results import in_own_memory

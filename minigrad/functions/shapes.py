@@ -10,12 +10,12 @@ from .. import backend
 from ..backend import Shape
 from ..batching import getitem as batched_getitem
 from ..batching import is_batched_index
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, into, public, publish
 from ..ops import index as ix
 from ..ops import linalg as la
 from ..ops import shape as sh
-from ..tensor import Tensor, as_tensor
 from .arguments import axes_of, axis_of, either, listed, plain_index, sizes_of
 from .elementwise import attach_operator, clone
 

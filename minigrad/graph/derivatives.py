@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..errors import DTypeError, NotDifferentiableError, ShapeError
-from ..tensor import Tensor
 from .facts import is_differentiable
 from .leaves import constant
 from .likeness import fitted

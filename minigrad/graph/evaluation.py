@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import backend
-from ..engine.modes import no_grad
+from ..core.tensor import Tensor, wrap
 from ..errors import DTypeError, GraphError, ShapeError
-from ..tensor import Tensor, wrap
+from ..grad_mode import no_grad
 from .node import Node
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import backend
+from ..core.tensor import Tensor
 from ..errors import GraphError, ProgramError
 from ..program import Program
-from ..tensor import Tensor
 from .evaluation import evaluate, fed_value
 from .leaves import ConstantOp, PlaceholderOp
 from .lowering import reason_against, recorded

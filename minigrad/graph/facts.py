@@ -19,12 +19,12 @@ from typing import Any
 
 from .. import backend
 from ..backend import DType, Shape
-from ..engine import record
-from ..engine.modes import no_grad
+from ..core import apply
+from ..core.modes import unobserved
+from ..core.primitive import Primitive
+from ..core.tensor import wrap
 from ..errors import DTypeError, GraphError, ShapeError
-from ..observe import unwatched
-from ..primitive import Primitive
-from ..tensor import wrap
+from ..grad_mode import no_grad
 
 _numbers = count(1)
 LARGEST_UNION = 8
@@ -226,8 +226,8 @@ def _of_rank(shape: ShapeFact, dtype: DTypeFact) -> Any:
 def _tried(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Run the operation on operands of these shapes and dtypes, to learn the shapes and dtypes of its results."""
     operands = tuple(_sample(a.shape_fact, a.dtype_fact) if is_symbolic(a) else a for a in args)
-    with unwatched(), no_grad(), backend.ignore_float_errors():
-        result = record.apply(primitive, operands, params)
+    with unobserved(), no_grad(), backend.ignore_float_errors():
+        result = apply.apply(primitive, operands, params)
     return list(result) if isinstance(result, tuple) else [result]
 
 
@@ -235,7 +235,7 @@ def facts_of_call(function: Callable[..., Any], nodes: Sequence[Any]) -> Facts |
     """Shape and dtype of what a function of tensors returns, found by calling it; None where the nodes' own are not all known."""
     if not all(type(n.shape_fact) is tuple and type(n.dtype_fact) is not SomeFloat for n in nodes):
         return None
-    with unwatched(), no_grad(), backend.ignore_float_errors():
+    with unobserved(), no_grad(), backend.ignore_float_errors():
         result = function(*[_sample(n.shape_fact, n.dtype_fact) for n in nodes])
     return tuple(result.shape), result.dtype
 

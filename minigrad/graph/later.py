@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor
 from ..errors import GraphError
 from ..func import jvp as function_jvp
 from ..func import vjp as function_vjp
-from ..primitive import Primitive
-from ..tensor import Tensor
 from .facts import SomeFloat, is_differentiable, promoted, unknown_dtype, unknown_shape
 from .node import Node, Op, bare
 from .same import same_value

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import backend
+from ..core.tensor import Tensor, wrap
 from ..errors import GraphError
-from ..tensor import Tensor, wrap
 from .facts import unknown_dtype, unknown_shape
 from .node import Node, Op, bare
 from .same import same_value

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
+from ..core.tensor import Tensor, wrap
 from ..program import Program, Recorder
 from ..program.passes import simplified
 from ..program.payload import Recorded
-from ..tensor import Tensor, wrap
 from .evaluation import evaluate
 from .later import LaterOp
 from .node import Node, Op

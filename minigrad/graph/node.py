@@ -19,9 +19,9 @@ from itertools import count
 from typing import Any
 
 from ..backend import DType, Shape, float32, materialise, to_numpy, zeros
+from ..core.primitive import Primitive
+from ..core.tensor import Payload, Tensor, as_tensor
 from ..errors import GraphError
-from ..primitive import Primitive
-from ..tensor import Tensor, as_tensor
 from .facts import DTypeFact, ShapeFact, SomeFloat, UnknownFact, unknown_dtype, unknown_shape
 
 next_birth = count(1).__next__
@@ -71,7 +71,7 @@ class Node(Tensor):
     __hash__ = object.__hash__  # == makes a node, so nodes are told apart by identity
 
     # What the engine looks for in a Tensor: no value, no history, no tangents.
-    node = tangents = version = window = _grad = None
+    node = tangents = version = view_of = stored_grad = None
 
     def __init__(self) -> None:
         """A bare node, as the document's `Op.__call__` makes it: the operation sets `op`, `inputs` and `name`."""
@@ -171,7 +171,7 @@ class Node(Tensor):
     __str__ = __repr__
 
 
-class Shadow:
+class Shadow(Payload):
     """The payload of a node: an array of which only shape, dtype and (host) memory layout are known."""
 
     __slots__ = ("node",)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import backend
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, alias, as_tensor
 from ..errors import ShapeError
 from ..ops import elementwise as ew
 from ..ops import linalg as la
-from ..primitive import Primitive
-from ..tensor import Tensor, alias, as_tensor
 from .facts import DTypeFact, ShapeFact, facts_of_call, inferred, unknown_dtype
 from .later import WithParams, holds_node, later, nodes_in
 from .leaves import constant

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.primitive import OUTPUT, SHAPES, Primitive, Rule
 from ..errors import NotDifferentiableError, ShapeError
 from ..functions import sum_to as sum_tensor
 from ..ops import elementwise as ew
 from ..ops.shape import broadcast_to, sum_to
-from ..primitive import OUTPUT, SHAPES, Primitive, Rule
 from .facts import DTypeFact, ShapeFact, UnknownFact, is_about_dtype
 from .later import Arranged, later, nodes_in
 from .likeness import broadcast_like_op, fitted, sum_to_like_op

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import PYTHON_SCALARS
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 
 if TYPE_CHECKING:
     from .node import Node

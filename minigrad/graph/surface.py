@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import arrays, functions, linalg
+from ..core.tensor import Tensor
 from ..errors import GraphError
 from ..ops import linalg as la
 from ..ops import shape as sh
-from ..tensor import Tensor
 from .facts import UnknownFact, is_about_dtype
 from .later import Arranged, later, nodes_in
 from .node import Node, no_value
@@ -107,7 +107,7 @@ _DERIVATIVES = """
 """.split()
 _KEPT = frozenset(
     """
-    shape ndim dtype array node tangents version window _grad _version __class__ __init__ __new__ __hash__ __repr__ __str__ __doc__
+    shape ndim dtype array node tangents version view_of stored_grad _version __class__ __init__ __new__ __hash__ __repr__ __str__ __doc__
     __getattribute__ __setattr__ __delattr__ __dir__ __sizeof__ __subclasshook__ __init_subclass__ __slots__ __module__ __annotations__
     __weakref__ __array_ufunc__ __array_priority__ __getstate__ __reduce_ex__ __len__ __iter__ draw_graph is_leaf grad_fn creator
     """.split()

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import PYTHON_SCALARS
-from ..primitive import registry
+from ..core.primitive import registry
+from ..core.tensor import Tensor
 from ..scalar import formula
-from ..tensor import Tensor
 from .facts import SomeFloat
 
 if TYPE_CHECKING:

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend
-from ..engine.record import history
+from ..autograd.node_hooks import extras_with_hooks
+from ..core.graph import HookHandle, Node, OpNode, Pick
+from ..core.tensor import Leaf, Tensor, alias, as_tensor, make_leaf, memory_version, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, DTypeError, InPlaceError, NoGradientError
+from ..explain import check_gradient
 from ..names import attach, attribute, method
-from ..nodes import HookHandle, Leaf, Node, OpNode, Pick
-from ..tensor import Tensor, alias, as_tensor, check_gradient, make_leaf, memory_version, wrap
 
 
 @method
@@ -25,13 +27,13 @@ def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = Non
 
 def _get_requires_grad(self: Tensor) -> bool:
     """Whether gradients are computed for this tensor. Can be set on leaves."""
-    return history(self) is not None
+    return grad_node(self) is not None
 
 
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Ask for gradients of this leaf (or stop asking), and return it. Raises for results of operations and for integers."""
-    node = history(self)
+    node = grad_node(self)
     if requires_grad:
         if node is None:
             make_leaf(self)
@@ -57,15 +59,15 @@ attach(
 @attribute
 def is_leaf(self: Tensor) -> bool:
     """Whether the user made this tensor (or it needs no gradient): it was not computed from anything that requires grad."""
-    node = history(self)
+    node = grad_node(self)
     return node is None or isinstance(node, Leaf)
 
 
 @attribute
 def grad_fn(self: Tensor) -> Node | None:
     """The graph node of the operation that made this tensor (one node for all of its results); None for leaves."""
-    node = history(self)
-    return None if isinstance(node, Leaf) else node.parents[0] if isinstance(node, Pick) else node
+    node = grad_node(self)
+    return None if isinstance(node, Leaf) else node.source if isinstance(node, Pick) else node
 
 
 attach("output_nr", property(lambda self: getattr(self.node, "index", 0), doc="Which result of its operation this tensor is."))
@@ -83,19 +85,19 @@ attach("creator", property(lambda self: self.grad_fn, doc="SINGA's name for grad
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
-    if self._grad is None and isinstance(self.node, OpNode) and self.node.retained is None:
+    if self.stored_grad is None and isinstance(self.node, OpNode) and self.node.retained is None:
         warnings.warn(
             "the .grad of a tensor that is the result of an operation was asked for. It stays None: backward passes keep those of leaves "
             "only. Call x.retain_grad() before the backward pass to keep this one. If it shall be a parameter, as in w = w - lr * w.grad, "
             "change the leaf itself instead: with mg.no_grad(): w -= lr * w.grad.",
             stacklevel=2,
         )
-    return self._grad
+    return self.stored_grad
 
 
 def _set_grad(self: Tensor, value: Any) -> None:
     check_gradient(self, value)
-    self._grad = value
+    self.stored_grad = value
 
 
 attach(
@@ -111,12 +113,12 @@ attach(
 
 def _get_stores_grad(self: Tensor) -> bool:
     """Whether a backward pass keeps this tensor's gradient and reports it (SINGA). Setting it implies requires_grad."""
-    node = history(self)
+    node = grad_node(self)
     return node.stores_grad if isinstance(node, Leaf) else node is not None and node.retained is not None
 
 
 def _set_stores_grad(self: Tensor, value: bool) -> None:
-    node = history(self)
+    node = grad_node(self)
     if node is None:
         if not value:
             return
@@ -136,7 +138,7 @@ attach("stores_grad", property(_get_stores_grad, _set_stores_grad, doc=_get_stor
 @method
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error where no gradient is computed."""
-    node = history(self)
+    node = grad_node(self)
     if node is None:
         raise NoGradientError(
             "retain_grad: this tensor does not require grad, so it will have no gradient. Set requires_grad=True on an input first."
@@ -148,7 +150,7 @@ def retain_grad(self: Tensor) -> None:
 attach(
     "retains_grad",
     property(
-        lambda self: (n := history(self)) is not None and n.retained is not None,
+        lambda self: (n := grad_node(self)) is not None and n.retained is not None,
         doc="Whether `retain_grad` was called on this non-leaf tensor.",
     ),
 )
@@ -158,7 +160,7 @@ attach(
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
     """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor replaces it. Returns a handle with
     `.remove()`."""
-    node = history(self)
+    node = grad_node(self)
     if node is None:
         raise NoGradientError("register_hook: this tensor does not require grad, so no gradient will ever reach the hook.")
     return node.register_tensor_hook(hook)
@@ -167,12 +169,10 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
 @method
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
     """Call `hook(tensor)` after a backward pass has added to this leaf's `.grad`."""
-    node = history(self)
+    node = grad_node(self)
     if not isinstance(node, Leaf):
         raise AutogradError("register_post_accumulate_grad_hook: only leaf tensors that require grad accumulate gradients.")
-    if node.after is None:
-        node.after = {}
-    return HookHandle(node.after, hook)
+    return HookHandle(extras_with_hooks(node).after_sum, hook)
 
 
 @method
@@ -188,7 +188,7 @@ def detach_(self: Tensor) -> Tensor:
     What was computed from the tensor before keeps its graph, and its gradient: PyTorch raises in
     such a backward pass.
     """
-    if self.window is not None:
+    if self.view_of is not None:
         raise InPlaceError("detach_: a view's history belongs to its base. Use .detach().")
     self.node = self.tangents = None
     return self

@@ -7,15 +7,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .. import backend, functions, observe
-from ..engine.modes import state
-from ..engine.record import history
+from .. import backend, functions
+from ..core import modes
+from ..core.modes import state
+from ..core.tensor import Leaf, Tensor, alias, make_leaf, memory_version, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, InPlaceError
 from ..names import attach, attribute, method
-from ..nodes import Leaf
 from ..ops import elementwise as ew
+from ..roles import role_of, set_role
 from ..storage import Place, Storage, storage_of
-from ..tensor import Tensor, alias, make_leaf, memory_version, role_of, set_role, wrap
 
 
 @method
@@ -41,8 +42,8 @@ def _as_number(kind: type) -> Callable[[Tensor], Any]:
     """The method behind `float(x)`, and behind `math.sin(x)`."""
 
     def method(self: Tensor) -> Any:
-        if observe.observers:
-            observe.read(self, kind.__name__)
+        if modes.observers:
+            modes.number_read(self, kind.__name__)
         return kind(self.item())
 
     return method
@@ -73,7 +74,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require grad; `force` detaches and copies from
     a device."""
     if not force:
-        if state.recording and history(self) is not None:
+        if state.recording and grad_node(self) is not None:
             raise AutogradError("this tensor requires grad, and a NumPy array cannot record operations. Use x.detach().numpy().")
         if backend.device_of(self.array) != "cpu":
             raise AutogradError(f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it to the host.")
@@ -93,7 +94,7 @@ def __dlpack__(self: Tensor, **options: Any) -> Any:
 
     options: of the protocol (stream, max_version, dl_device, copy). Raises AutogradError for tensors that require grad.
     """
-    if history(self) is not None:
+    if grad_node(self) is not None:
         raise AutogradError("this tensor requires grad, and another library cannot record its operations. Hand over x.detach().")
     memory_version(self)
     return self.array.__dlpack__(**options)
@@ -118,7 +119,7 @@ def __repr__(self: Tensor) -> str:
     if device != "cpu":
         parts.append(f"device='{device}'")
     try:
-        node = history(self)
+        node = grad_node(self)
     except InPlaceError:  # printing must not fail; using the tensor will, and says why
         node = None
         parts.append("grad_fn=<Invalid>")
@@ -136,7 +137,7 @@ def __repr__(self: Tensor) -> str:
 
 @method
 def __copy__(self: Tensor) -> Tensor:
-    return alias(self) if history(self) is None else _leaf_copy(self, alias(self))
+    return alias(self) if grad_node(self) is None else _leaf_copy(self, alias(self))
 
 
 @method
@@ -147,12 +148,12 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     else:
         out = _leaf_copy(self, wrap(backend.as_payload(self.array)))
     memo[id(self)] = out
-    out._grad = copy.deepcopy(self._grad, memo)
+    out.stored_grad = copy.deepcopy(self.stored_grad, memo)
     return out
 
 
 def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
-    node = history(self)
+    node = grad_node(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError(
             "only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or x.clone() to stay in the graph."
@@ -167,7 +168,7 @@ def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
 
 @method
 def __reduce__(self: Tensor) -> Any:
-    node = history(self)
+    node = grad_node(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError("only leaf tensors can be pickled. Use x.detach().")
     storage = storage_of(backend.materialise(backend.to_numpy(self.array)))
@@ -179,7 +180,7 @@ def _rebuild(storage: Storage, place: Place, requires_grad: bool, role: str | No
     if requires_grad:
         make_leaf(out)
     set_role(out, role)
-    return observe.made(out) if observe.observers else out
+    return modes.tensor_made(out) if modes.observers else out
 
 
 @method

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import backend, functions
-from ..engine.inplace import assign, check_target
-from ..engine.record import history
+from ..core.graph import OpNode
+from ..core.tensor import Tensor, as_tensor, overwrite_payload, wrap
+from ..core.views import assign, check_target, grad_node
 from ..errors import InPlaceError, ShapeError
 from ..functions import plain_index
 from ..names import attach, method
-from ..nodes import OpNode
 from ..ops import elementwise as ew
 from ..ops import index as ix
-from ..tensor import Tensor, as_tensor, overwrite_payload, wrap
 
 
 @method
@@ -57,7 +56,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         lead = value.ndim - region.ndim
         if lead > 0 and set(value.shape[:lead]) <= {1}:
             value = functions.reshape(value, value.shape[lead:])
-        if region.window is None:  # the whole of a tensor that is one number
+        if region.view_of is None:  # the whole of a tensor that is one number
             region = self
         _write(region, value, "x[index] = value")
         return
@@ -205,7 +204,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
 
 
 def _outside(self: Tensor, values: Tensor) -> Tensor:
-    if isinstance(history(self), OpNode):
+    if isinstance(grad_node(self), OpNode):
         raise InPlaceError("this tensor is the result of an operation; fill a tensor of its own instead.")
     overwrite_payload(self, backend.to_device_of(values.array, self.array))
     return self

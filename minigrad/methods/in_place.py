@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 
 __all__ = """
     abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_

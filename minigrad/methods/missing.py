@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..errors import did_you_mean
 from ..names import attach
-from ..tensor import Tensor
 
 
 def _no_such_attribute(self: Tensor, name: str) -> Any:

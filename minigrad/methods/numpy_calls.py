@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..engine.record import history
+from ..core.tensor import Tensor
+from ..core.views import grad_node
 from ..errors import AutogradError
 from ..names import attach
-from ..tensor import Tensor
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -78,7 +78,7 @@ def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: 
 def _with_values(value: Any, tracked: list[Tensor]) -> Any:
     """`value` with arrays in place of tensors; those with history are listed."""
     if isinstance(value, Tensor):
-        if history(value) is not None:
+        if grad_node(value) is not None:
             tracked.append(value)
         return value.numpy(force=True)
     if isinstance(value, tuple | list):

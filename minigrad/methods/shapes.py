@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
-from .. import backend, functions, observe
+from .. import backend, functions
 from ..batching import Batched
+from ..core import modes
+from ..core.tensor import Tensor, alias, memory_version
 from ..errors import BatchingError, DTypeError, InPlaceError, ProgramError, ShapeError
 from ..names import attach, attribute, method
-from ..tensor import Tensor, alias, memory_version
 
 
 @method
@@ -107,7 +108,7 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
             raise TypeError("view: give a shape or a dtype, not both.")
         return _reinterpreted(self, dtype if dtype is not None else shape[0])
     out = functions.reshape(self, *shape)
-    if out.numel() and out.window is None and out.array is not self.array:
+    if out.numel() and out.view_of is None and out.array is not self.array:
         raise ShapeError(
             f"view: shape {out.shape} cannot look into the memory of this tensor of shape {self.shape} (its elements are not laid out "
             "in that order). "
@@ -129,7 +130,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
         raise DTypeError(f"view: a dtype of numbers is needed, got {dtype!r}.")
     if isinstance(x.array, Batched):
         raise BatchingError("view(dtype): inside vmap bytes are not read as another dtype. Do it before, or after.")
-    if observe.observers:  # nothing in a record could say that these are the same bytes
+    if modes.observers:  # nothing in a record could say that these are the same bytes
         raise ProgramError("view(dtype): while operations are recorded, bytes are not read as another dtype. Do it before, or after.")
     out = alias(x)
     array, own, new = x.array, x.dtype.itemsize, wanted.itemsize
@@ -178,7 +179,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 def _strides_of_empty(x: Tensor) -> tuple[int, ...]:
     """Those that a row-major tensor with at least one element along each axis would have; NumPy's are 0."""
-    steps = () if x.window is None else x.window.steps
+    steps = () if x.view_of is None else x.view_of.steps
     if steps and steps[-1][0].name == "permute":
         axes = steps[-1][1]["axes"]
         own = _row_major([x.shape[axes.index(i)] for i in range(x.ndim)])
@@ -193,13 +194,13 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
 @attribute
 def _base(self: Tensor) -> Tensor | None:
     """The tensor that this one is a view of, or None."""
-    return None if self.window is None else self.window.base
+    return None if self.view_of is None else self.view_of.base
 
 
 @method
 def _is_view(self: Tensor) -> bool:
     """Whether this tensor looks into another one's memory."""
-    return self.window is not None
+    return self.view_of is not None
 
 
 @method

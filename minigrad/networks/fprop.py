@@ -27,14 +27,14 @@ from operator import attrgetter
 from typing import Any
 
 from .. import backend
-from ..engine.modes import enable_grad, is_grad_enabled
-from ..engine.record import history
+from ..core.graph import OpNode, reached_from
+from ..core.tensor import Leaf, Tensor, wrap
+from ..core.views import grad_node
 from ..errors import NoGradientError, NonScalarError
 from ..func.gradients import fitting, fresh, outputs_of, pulled_or_none, released
 from ..func.tree import matching
 from ..functions import zeros_like
-from ..nodes import Leaf, OpNode, reached_from
-from ..tensor import Tensor, wrap
+from ..grad_mode import enable_grad, is_grad_enabled
 
 
 class FreeGradients:
@@ -90,7 +90,7 @@ class Recording:
         own = {x.node for x in self.places}
         with _apart(self.places):
             leaves = [n for n in reached_from(self._roots()) if isinstance(n, Leaf) and n not in own]
-        return [leaf.variable for leaf in sorted(leaves, key=attrgetter("born"))]
+        return [leaf.variable for leaf in sorted(leaves, key=attrgetter("sequence_number"))]
 
     def cotangents(self, dout: tuple[Any, ...]) -> list[Tensor]:
         """One cotangent for each output, ones where none are given. Raises ValueError or ShapeError where they do not fit."""
@@ -116,16 +116,16 @@ class Recording:
         """
         own = {x.node for x in (*self.places, *hidden)}
         outside = any(isinstance(n, Leaf) and n not in own for n in reached_from(self._roots()))
-        live = is_grad_enabled() and (outside or any(history(c) is not None for c in cotangents))
+        live = is_grad_enabled() and (outside or any(grad_node(c) is not None for c in cotangents))
         for v in variables:
-            history(v)  # the view of a parameter derives its place anew if its base has changed
+            grad_node(v)  # the view of a parameter derives its place anew if its base has changed
         with _apart(self.places):
             found = pulled_or_none(self.flat, cotangents, [*variables, *self.places], create_graph=live)
         full = [zeros_like(x) if g is None else g for x, g in zip([*variables, *self.places], found, strict=True)]
         return full[: len(variables)], full[len(variables) :]
 
     def _roots(self) -> list[Any]:
-        return [node for out in self.flat if (node := history(out)) is not None]
+        return [node for out in self.flat if (node := grad_node(out)) is not None]
 
 
 @contextmanager
@@ -177,6 +177,6 @@ def checked_variables(variables: Sequence[Any], caller: str) -> list[Tensor]:
     for i, v in enumerate(variables):
         if not isinstance(v, Tensor):
             raise TypeError(f"{caller}: parameter {i} is {type(v).__name__}, not a Tensor.")
-        if history(v) is None:
+        if grad_node(v) is None:
             raise NoGradientError(f"{caller}: parameter {i} (shape {v.shape}) does not require grad. Create it with requires_grad=True.")
     return list(variables)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..engine.record import history
+from ..core.tensor import Tensor
+from ..core.views import grad_node
 from ..func.gradients import require_differentiable
-from ..tensor import Tensor
 from .fprop import Recording, checked_variables
 
 ParameterTuple = tuple  # type: ignore[type-arg]
@@ -98,7 +98,7 @@ class GradOperation:
         """Which inputs to differentiate by."""
         tensors = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
         if self.get_by_list and not self.get_all:  # those with a history of their own, which is not to be counted as the function's
-            return [i for i in tensors if history(inputs[i]) is not None]
+            return [i for i in tensors if grad_node(inputs[i]) is not None]
         if self.get_all:
             wanted = tensors
         elif not inputs or not isinstance(inputs[0], Tensor):

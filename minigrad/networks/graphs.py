@@ -21,14 +21,13 @@ from operator import add
 from typing import Any
 
 from .. import backend
-from ..engine.modes import enable_grad
-from ..engine.record import history
-from ..engine.reverse import differentiate
+from ..core.backward import differentiate
+from ..core.tensor import Leaf, Tensor, make_leaf, wrap
+from ..core.views import grad_node
 from ..errors import NonScalarError
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
-from ..nodes import Leaf
-from ..tensor import Tensor, make_leaf, wrap
+from ..grad_mode import enable_grad
 from ..trace.text import number, text_of
 from ..watch import words
 from ..watch.cost import Cost, cost_of
@@ -225,7 +224,7 @@ class _Watched:
 
     def pull(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor]) -> list[Tensor]:
         """One reverse pass, recorded; zeros where nothing arrives."""
-        pairs = [(node, seed) for out, seed in zip(outputs, seeds, strict=True) if (node := history(out)) is not None]
+        pairs = [(node, seed) for out, seed in zip(outputs, seeds, strict=True) if (node := grad_node(out)) is not None]
         wanted = [x.node for x in targets if x.node is not None]
         with enable_grad(), self.recorder.at_work():
             found = differentiate(

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..func.gradients import fitting
 from ..func.tree import matching
 from ..functions import ones_like
-from ..tensor import Tensor
 from .fprop import Recording
 
 

@@ -22,10 +22,10 @@ from typing import Any
 
 from .. import functions
 from ..autograd.custom.own import run_with_rule
-from ..engine.modes import is_grad_enabled
-from ..engine.record import history
+from ..core.tensor import Tensor
+from ..core.views import grad_node
 from ..errors import NotDifferentiableError
-from ..tensor import Tensor
+from ..grad_mode import is_grad_enabled
 from .gradient import GradOperation
 
 BpropGetter = Callable[[Any], Callable[..., Any]]
@@ -53,7 +53,7 @@ class Primitive:
             return run_with_rule(type(self).__name__, self.compute, getter(self), inputs)
         if self._function is None and is_grad_enabled():
             for i, x in enumerate(inputs):
-                if isinstance(x, Tensor) and history(x) is not None:
+                if isinstance(x, Tensor) and grad_node(x) is not None:
                     raise NotDifferentiableError(
                         f"{type(self).__name__} has no derivative rule, but input {i} requires grad. Register one: "
                         f"@bprop_getters.register({type(self).__name__})."

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
-from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
 from .layers import Dropout, LayerNorm, Linear, parameter

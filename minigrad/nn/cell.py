@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engine import own_rule
-from ..engine.modes import is_grad_enabled
+from ..autograd.custom.own import run_with_rule
+from ..core.tensor import Tensor
 from ..errors import AutogradError
-from ..tensor import Tensor
+from ..grad_mode import is_grad_enabled
 from .module import Module
 
 
@@ -40,7 +40,7 @@ class Cell(Module):
                 f"{learned[0].shape}), but bprop returns gradients of the inputs only: theirs would be lost. Pass them to construct as "
                 "inputs, or freeze them with requires_grad_(False)."
             )
-        return own_rule.run(type(self).__name__, self.construct, self.bprop, inputs)
+        return run_with_rule(type(self).__name__, self.construct, self.bprop, inputs)
 
     def trainable_params(self) -> list[Tensor]:
         """The parameters that require grad (MindSpore's name)."""

@@ -11,7 +11,8 @@ from operator import index as as_index
 from typing import Any, TypeVar
 
 from .. import backend
-from ..tensor import Tensor, role_of
+from ..core.tensor import Tensor
+from ..roles import role_of
 from .module import Module
 from .parameter import Parameter
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..core.tensor import as_tensor
 from ..errors import ShapeError
-from ..tensor import as_tensor
 from . import functional as F
 from .functional.common import each
 from .layers import resized, shown

@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..engine import own_rule
-from ..engine.modes import is_grad_enabled
-from ..nodes import HookHandle, Node, Pick
-from ..tensor import Tensor
+from ..autograd.custom.own import BackwardHookFunction
+from ..core.graph import HookHandle, Node, Pick
+from ..core.tensor import Tensor
+from ..grad_mode import is_grad_enabled
 
 if TYPE_CHECKING:
     from .module import Module
@@ -200,7 +200,8 @@ def _joined(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], Node |
     if not places or not is_grad_enabled():
         return values, places, None
     new = list(values)
-    for i, tensor in zip(places, own_rule.together(*(values[i] for i in places)), strict=True):
+    together = BackwardHookFunction.apply(*(values[i] for i in places))
+    for i, tensor in zip(places, together, strict=True):
         new[i] = tensor
     place = new[places[0]].node
     node = place.parents[0] if isinstance(place, Pick) else place

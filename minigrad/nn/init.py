@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 from .. import functions
+from ..core.tensor import Tensor, overwrite_payload
 from ..errors import ShapeError
-from ..tensor import Tensor, overwrite_payload
 
 
 def _filled(tensor: Tensor, values: Any) -> Tensor:

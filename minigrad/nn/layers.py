@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
-from ..engine.modes import no_grad
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
-from ..tensor import Tensor, as_tensor
+from ..grad_mode import no_grad
 from . import functional as F
 from . import init
 from .functional.common import as_shape, channels_hint, each

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor, as_tensor
+from ..core.tensor import Tensor, as_tensor
 from . import functional as F
 from .functional.reduction import check_real
 from .module import Module

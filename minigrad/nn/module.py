@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
+from ..core.graph import HookHandle, OpNode
+from ..core.modes import observers, owned_by
+from ..core.tensor import Leaf, Tensor, wrap
 from ..errors import did_you_mean
-from ..nodes import HookHandle, Leaf, OpNode
-from ..observe import belonging, observers
-from ..tensor import Tensor, role_of, wrap
+from ..roles import role_of
 from . import hooks as hooks_around
 from . import state as states
 from .hooks import CallHooks, ForwardHook
@@ -50,7 +51,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not observers:
             return self._called(args, kwargs)
-        with belonging(self):  # who watches may ask whose operations these are
+        with owned_by(self):  # who watches may ask whose operations these are
             return self._called(args, kwargs)
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -319,11 +320,11 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients (or fill them with zeros)."""
         for p in self.parameters():
-            if set_to_none or p._grad is None:
-                p._grad = None
+            if set_to_none or p.stored_grad is None:
+                p.stored_grad = None
             else:
-                p._grad.detach_()
-                p._grad.zero_()
+                p.stored_grad.detach_()
+                p.stored_grad.zero_()
 
     def to(self: M, *args: Any, dtype: Any = None, device: Any = None) -> M:
         """Convert or move all parameters and buffers, in place (floating ones only change dtype); returns the module."""
@@ -338,12 +339,12 @@ class Module:
         if wanted is not None and not backend.is_differentiable(wanted):
             raise TypeError(f"{type(self).__name__}.to: parameters are floating or complex numbers, which {wanted} is not.")
         for tensor in [*self.parameters(), *self.buffers()]:
-            gradient = tensor._grad
+            gradient = tensor.stored_grad
             tensor.array = _converted(tensor.array, wanted, device)
             if isinstance(tensor.node, Leaf):
                 tensor.node.array, tensor.node.dtype = tensor.array, tensor.array.dtype
             if gradient is not None:
-                tensor._grad = wrap(_converted(gradient.array, wanted, device))
+                tensor.stored_grad = wrap(_converted(gradient.array, wanted, device))
         return self
 
     def float(self: M) -> M:

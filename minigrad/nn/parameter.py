@@ -1,13 +1,14 @@
 """`Parameter` and `Buffer`: tensors that a module registers when they become its attributes. Source: PyTorch's torch.nn.
 
-There is no class of tensors behind either name: operations know one Tensor. The role is noted beside the tensor (tensor.py).
+There is no class of tensors behind either name: operations know one Tensor. The role is noted beside the tensor (roles.py).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..tensor import Tensor, alias, make_leaf, role_of, set_role
+from ..core.tensor import Tensor, alias, make_leaf
+from ..roles import role_of, set_role
 
 
 def _on_the_same_memory(data: Any) -> Tensor:

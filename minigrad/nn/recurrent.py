@@ -21,10 +21,10 @@ from typing import Any
 
 from .. import functions
 from ..backend import DType
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..functions import cat, flip, sigmoid, stack, tanh
 from ..ops import recurrent
-from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
 from .layers import parameter, unusual

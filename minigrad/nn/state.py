@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend
-from ..nodes import HookHandle, Leaf
-from ..tensor import Tensor, alias, as_tensor, make_leaf, overwrite_payload, role_of, set_role
+from ..core.graph import HookHandle
+from ..core.tensor import Leaf, Tensor, alias, as_tensor, make_leaf, overwrite_payload
+from ..roles import role_of, set_role
 
 if TYPE_CHECKING:
     from .module import Module

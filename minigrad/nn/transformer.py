@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
-from ..tensor import Tensor, as_tensor
 from . import functional as F
 from . import init
 from .attention import MultiheadAttention, TransformerEncoderLayer

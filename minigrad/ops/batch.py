@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..primitive import Primitive
+from ..core.primitive import Primitive
 
 
 def shift_axes(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:

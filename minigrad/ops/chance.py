@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from ..backend import DType, Shape, as_payload, device_of, device_with_index, is_complex, random_generator
-from ..primitive import constant
+from ..core.primitive import constant
 from .costs import EACH
 
 _generators: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..backend import to_device
-from ..primitive import linear
+from ..core.primitive import linear
 
 move = linear(
     "move",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import diagonal_view
-from ..primitive import linear
+from ..core.primitive import linear
 from .batch import axes_from_the_right, shift_diagonal
 from .costs import MOVES
 

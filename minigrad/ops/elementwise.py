@@ -21,8 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, copy_with_strides_of, divide_integers, float32, ignore_float_errors, numpy
+from ..core.primitive import Primitive, constant, elementwise, linear, predicate, primitive
 from ..errors import DTypeError
-from ..primitive import Primitive, constant, elementwise, linear, predicate, primitive
 from .batch import axes_from_the_right, overwrite_all
 from .costs import EACH, MOVES
 from .error_function import error_function

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import call_linalg, ignore_float_errors
-from ..primitive import constant, primitive
+from ..core.primitive import constant, primitive
 from .batch import axes_from_the_right
 from .costs import MOVES, cubic, solve_cost
 from .diagonals import diagonal_matrix, main_diagonal, tril, triu

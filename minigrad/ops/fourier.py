@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..primitive import linear
+from ..core.primitive import linear
 from .batch import shift_axes
 from .costs import fourier_cost
 

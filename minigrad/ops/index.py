@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import copy_in_order, ignore_float_errors, materialise, scatter_add, scatter_extreme_at
-from ..primitive import Primitive, linear, primitive
+from ..core.primitive import Primitive, linear, primitive
 from .batch import batch_lengths
 from .costs import MOVES, each_input, put_cost
 from .elementwise import ones_like, where, zeros_like

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..backend import DType, NumpyArray, Shape, ignore_float_errors, numpy
-from ..primitive import bilinear
+from ..core.primitive import bilinear
 from .batch import multiply_matrices
 from .costs import matmul_cost
 from .kernels import Line

@@ -11,11 +11,12 @@ import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
-from ..primitive import in_float32, primitive
+from ..core.primitive import primitive
 from .batch import join_layer, shift_axes
 from .costs import EACH, each_input, layer_cost, log_softmax_cost, softmax_cost, standardize_cost, standardize_push_cost
 from .elementwise import exp, log, log1p, maximum, real_function, rsqrt
 from .linalg import affine_kernel, matmul, swapped
+from .narrow import in_float32
 from .reduce import kept_shape, mean, sum_, sum_forward
 from .shape import broadcast_to, inverse_of, reshape, sum_to
 from .sums import FEW_TERMS, has_rows

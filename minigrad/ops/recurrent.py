@@ -24,7 +24,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..primitive import primitive
+from ..core.primitive import primitive
 from .batch import axes_from_the_right
 from .costs import gated
 from .elementwise import ones_like, relu, sigmoid, tanh, where, zeros_like

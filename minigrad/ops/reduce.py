@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, NUMPY_PAYLOADS, broadcast_view, float32, ignore_float_errors, is_narrow, numpy
-from ..primitive import constant, linear, primitive
+from ..core.primitive import constant, linear, primitive
 from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
 from .kernels import mean_kernel, sum_kernel

@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from ..backend import ignore_float_errors
-from ..primitive import linear, primitive
+from ..core.primitive import linear, primitive
 from .batch import shift_axes
 from .costs import logsumexp_cost, multiplications, steps
 from .elementwise import exp, ones_like, where, zeros_like

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
-from ..primitive import linear, primitive
+from ..core.primitive import linear, primitive
 from .batch import broadcast_behind, join_parts, permute_behind, reshape_behind, shift_axes, sum_behind
 from .costs import MOVES, additions
 from .kernels import cat_kernel, sum_to_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import sliding_windows
-from ..primitive import linear
+from ..core.primitive import linear
 from .batch import shift_axes
 from .costs import additions
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..primitive import constant
+from ..core.primitive import constant
 from .batch import shift_axes
 from .costs import MOVES, each_input, sorting, steps
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ..backend import erfc_function, ignore_float_errors, lgamma_function
-from ..primitive import constant, predicate
+from ..core.primitive import constant, predicate
 from .elementwise import exp, function, log, real_function, where, zeros_like
 from .error_function import error_function
 

@@ -25,7 +25,7 @@ from itertools import product, zip_longest
 from typing import Any
 
 from ..backend import FAST_DTYPES, ignore_float_errors, numpy
-from ..primitive import bilinear, linear, primitive
+from ..core.primitive import bilinear, linear, primitive
 from .batch import join_images, shift_axes
 from .costs import convolution_cost, convolution_weight_cost, each_input, in_windows, scattered_products
 from .elementwise import zeros_like

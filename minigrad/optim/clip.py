@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ..backend import float64
-from ..engine.modes import no_grad
+from ..core.tensor import Tensor, as_tensor
 from ..functions import tensor
-from ..tensor import Tensor, as_tensor
+from ..grad_mode import no_grad
 
 
 def _gradients(parameters: Any) -> list[Tensor]:

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..backend import Array, ignore_float_errors, zeros
-from ..engine.modes import enable_grad
-from ..nodes import Leaf
-from ..tensor import Tensor, memory_version
+from ..core.tensor import Leaf, Tensor, memory_version
+from ..grad_mode import enable_grad
 from .optimizer import Optimizer, checked
 from .rules import RANGES
 

@@ -13,13 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..backend import Array, NumpyArray, ignore_float_errors, is_immutable, materialise, to_device_of, zeros
-from ..engine.modes import enable_grad
-from ..nodes import Leaf
+from ..backend import Array, ignore_float_errors, is_immutable, materialise, to_device_of, zeros
+from ..core.tensor import Leaf, Payload, Tensor, memory_version
+from ..grad_mode import enable_grad
 from ..ops.elementwise import _view_as_real
-from ..tensor import Tensor, memory_version
 
 Group = dict[str, Any]
+
+
+def _records(array: Array) -> bool:
+    """Whether a parameter's payload writes down what an optimiser does with it."""
+    return isinstance(array, Payload) and array.__minigrad_update__ is not None
 
 
 class Optimizer:
@@ -127,9 +131,7 @@ class Optimizer:
         if group.get("maximize"):
             grad = -grad
         version = memory_version(param)
-        if type(param.array) is not NumpyArray and hasattr(
-            type(param.array), "__minigrad_update__"
-        ):  # recorded: the state's arrays are values of the program too
+        if _records(param.array):  # the state's arrays are values of the program too
             with param.array.__minigrad_update__(self, param, group) as settings:
                 self.rule(self._parts(param.array), self._parts(grad), state, settings)
         else:
@@ -145,7 +147,7 @@ class Optimizer:
     def _parts(self, array: Array) -> Array:
         if self.linear or array.dtype.kind != "c":
             return array
-        if not isinstance(array, NumpyArray) and hasattr(type(array), "__minigrad_update__"):
+        if _records(array):
             raise NotImplementedError(f"{type(self).__name__}: the step of a complex parameter is not recorded")
         return _view_as_real(None, array)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import backend, functions
-from ..engine import record as engine
+from ..core.apply import compute
+from ..core.primitive import registry
 from ..errors import ProgramError
-from ..primitive import registry
 from .instructions import Instruction, Literal, Program, Ref, Type, map_params
 from .passes import _hashable
 
@@ -90,7 +90,7 @@ def yielded(program: Program, instruction: Instruction) -> tuple[Type, ...] | No
     before = functions.random_state() if instruction.primitive.random else None
     try:
         with backend.ignore_float_errors():
-            result = engine._compute(instruction.primitive, operands, params)
+            result = compute(instruction.primitive, operands, params)
     except (ValueError, IndexError, TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
         types = ", ".join(repr(program.types[n]) for n in instruction.reads())
         raise ProgramError(f"{name} cannot be applied to {types or instruction.operands}: {error}") from None

@@ -53,12 +53,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import autograd, backend, observe
-from ..engine.modes import state
-from ..engine.record import history
+from .. import autograd, backend
+from ..core import modes
+from ..core.modes import state
+from ..core.tensor import Leaf, Tensor, memory_version
+from ..core.views import grad_node
 from ..errors import DeviceError, ProgramError
-from ..nodes import Leaf
-from ..tensor import Tensor, memory_version
 from .capture import CapturedProgram, CaptureError
 from .instructions import Program
 from .lower import shaped_by_values
@@ -127,7 +127,7 @@ class Compiled:
         return f"<compiled {_name_of(self.function)}: {counts}" + (f"; eager because {self.reason}>" if self.reason else ">")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if observe._here.listening and any(isinstance(o, Recorder) for o in observe._here.listening):
+        if modes.observation.listening and any(isinstance(o, Recorder) for o in modes.observation.listening):
             return self.function(*args, **kwargs)  # as a part of what is being recorded
         arguments = Arguments(args, kwargs)
         reason = self.given_up or arguments.problem or _mode_problem()
@@ -235,14 +235,14 @@ class Arguments:
         self.roots: list[tuple[str, Any]] = []  # objects by identity, which the function may look into
         self.problem: str | None = None
         self._numbers: dict[int, int] = {}
-        modes = (state.recording, backend.default_dtype(), autograd.training)
-        self.key = (*modes, *[self._key(f"argument {i}", a) for i, a in enumerate(args)])
+        settings = (state.recording, backend.default_dtype(), autograd.training)
+        self.key = (*settings, *[self._key(f"argument {i}", a) for i, a in enumerate(args)])
         if kwargs:
             self.key += tuple((name, self._key(f"argument {name}", a)) for name, a in kwargs.items())
 
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
-            array, node = value.array, value.node if value.window is None else history(value)
+            array, node = value.array, value.node if value.view_of is None else grad_node(value)
             if node is None and value.tangents is None:
                 number = self._numbers.setdefault(id(value), len(self.tensors))
                 if number < len(self.tensors):
@@ -425,21 +425,21 @@ def _extra_counts(counts: list[tuple[Tensor, int]], program: Program, inputs: li
     for number in program.updates:
         if number in program.captured:
             place = program.captured[number]
-            tensor = place.leaf._grad if isinstance(place, GradientPlace) else place.owner if isinstance(place, TensorPlace) else None
+            tensor = place.leaf.stored_grad if isinstance(place, GradientPlace) else place.owner if isinstance(place, TensorPlace) else None
         else:
             tensor = inputs[program.inputs.index(number)]
         if tensor is not None:
             written[id(memory_version(tensor))] = 1
     for place in program.captured.values():
-        if isinstance(place.owner, Tensor) and isinstance(place.owner.node, Leaf) and place.owner._grad is not None:
-            where[id(place.owner._grad)] = "gradient", place.owner
+        if isinstance(place.owner, Tensor) and isinstance(place.owner.node, Leaf) and place.owner.stored_grad is not None:
+            where[id(place.owner.stored_grad)] = "gradient", place.owner
     pairs = [(*where.get(id(t), ("tensor", t)), count - written.get(id(t.version), 0)) for t, count in counts]
     return [(kind, what, count) for kind, what, count in pairs if count]
 
 
 def _mode_problem() -> str | None:
     """Why nothing can be replayed or recorded just now."""
-    if observe._here.listening:
+    if modes.observation.listening:
         return "somebody watches the engine (a recorder, a profiler, anomaly detection), who would see nothing of a replay"
     if state.levels or state.batches or state.walk is not None:
         return "forward mode, vmap or a reverse pass is running around it"

@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import backend
 from ..backend import axis_order, copy_in_order, is_immutable, load_arrays, materialise, save_arrays
+from ..core.primitive import Primitive, registry
+from ..core.tensor import wrap
 from ..errors import ProgramError
-from ..primitive import Primitive, registry
-from ..tensor import wrap
 from .instructions import Instruction, Literal, Program, Ref, Type
 from .places import NumberPlace, Place, TensorPlace
 

@@ -24,8 +24,8 @@ from typing import Any
 
 from .. import backend, scalar
 from ..backend import DType
+from ..core.primitive import Primitive
 from ..errors import DeviceError
-from ..primitive import Primitive
 from .instructions import Instruction, Literal, Program
 from .passes import renumbered
 

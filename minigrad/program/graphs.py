@@ -20,13 +20,12 @@ from typing import Any
 
 from .. import backend
 from ..autograd.custom.node import FunctionDeclaration
-from ..engine.modes import state
-from ..engine.record import pick
-from ..engine.reverse import differentiate
+from ..core.backward import differentiate
+from ..core.graph import Node, OpNode, Pick, Version, next_sequence_number, youngest_first
+from ..core.modes import state
+from ..core.primitive import registry
+from ..core.tensor import Leaf, Tensor, make_pick, memory_version, wrap
 from ..errors import AutogradError, GraphFreedError, InPlaceError, ProgramError
-from ..nodes import Leaf, Node, OpNode, Pick, Version, next_birth, youngest_first
-from ..primitive import registry
-from ..tensor import Tensor, memory_version, wrap
 from .instructions import Instruction, Program, Ref, map_params, refs_in
 from .passes import without_dead_code
 from .payload import Recorded
@@ -126,7 +125,7 @@ class Pattern:
                 made.append(None if content[0] is None else places[content[0]])
                 continue
             node: Any = kind()
-            node.born = next_birth()
+            node.sequence_number = next_sequence_number()
             node.parents = tuple(None if p is None else made[p] for p in content[0])
             node.hooks = node.retained = None
             if kind is Pick:
@@ -483,7 +482,13 @@ def _passing(parent: Node) -> OpNode:
     """A node that hands cotangents on to `parent` as they are."""
     node = OpNode()
     clone = registry["clone"]
-    node.born, node.parents, node.primitive, node.params, node.plan = next_birth(), (parent,), clone, {}, clone.plan(0b11)
+    node.sequence_number, node.parents, node.primitive, node.params, node.plan = (
+        next_sequence_number(),
+        (parent,),
+        clone,
+        {},
+        clone.plan(0b11),
+    )
     node.shape, node.dtype, node.saved, node.versions = parent.shape, parent.dtype, (), ()
     node.unbroadcast = node.hooks = node.retained = node.tangents = None
     return node
@@ -493,7 +498,7 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
     """Give the results of a replay their node. made: what the forward program returned after the
     call's own results."""
     node = ReplayedNode()
-    node.born, node.parents, node.graph = next_birth(), graph.leaves, graph
+    node.sequence_number, node.parents, node.graph = next_sequence_number(), graph.leaves, graph
     node.hooks = node.retained = node.values = node.freed = node.latest = None
     node.counters = ()
     if graph.error is None:
@@ -505,7 +510,9 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
                 values.append((inputs[what] if kind == "input" else what).array)
         counters: list[tuple[Version, int]] = []
         for kind, what in graph.counted:
-            tensor = inputs[what] if kind == "input" else results[what] if kind == "own" else what._grad if kind == "gradient" else what
+            tensor = (
+                inputs[what] if kind == "input" else results[what] if kind == "own" else what.stored_grad if kind == "gradient" else what
+            )
             version = tensor.version or memory_version(tensor)
             counters.append((version, version.count))
         node.values, node.counters = values, counters
@@ -517,4 +524,4 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
     facts: Any = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)
     node.shape, node.dtype = facts
     for index, out in enumerate(outs):
-        out.node = pick(node, index, out)
+        out.node = make_pick(node, index, out)

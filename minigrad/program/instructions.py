@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from ..backend import DType, Shape
+from ..core.primitive import Primitive
 from ..errors import ProgramError
-from ..primitive import Primitive
 
 
 @final

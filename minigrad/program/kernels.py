@@ -11,8 +11,8 @@ import math
 
 from .. import scalar
 from ..backend import FAST_DTYPES, DType, numpy
+from ..core.primitive import Primitive
 from ..ops.kernels import Line, row_major
-from ..primitive import Primitive
 from ..scalar import Term
 from .instructions import Literal, Type
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..engine.modes import state
+from ..core.graph import Version
+from ..core.modes import state
+from ..core.tensor import Leaf, Tensor, alias, memory_version
 from ..errors import ProgramError
-from ..nodes import Leaf, Version
-from ..tensor import Tensor, alias, memory_version
 from .graphs import Memory, attach, cut, recorded_graphs
 from .instructions import Program
 from .passes import simplified
@@ -52,19 +52,21 @@ class Outcome:
             self._know(tensor, ("argument", i))
         for tensor in outside:
             self._know(tensor, ("outside", tensor))
-            if tensor._grad is not None:
-                self._know(tensor._grad, ("gradient", tensor))
+            if tensor.stored_grad is not None:
+                self._know(tensor.stored_grad, ("gradient", tensor))
         self._check_gradients(outside)
         # gradients that the call makes, and then writes to
         self.gradient_versions = [
-            (t, t._grad._version) for t in outside if t._grad is not None and id(t._grad) not in recorder.known and t._grad._version
+            (t, t.stored_grad._version)
+            for t in outside
+            if t.stored_grad is not None and id(t.stored_grad) not in recorder.known and t.stored_grad._version
         ]
         # own results whose memory was overwritten before they were returned
         self.versions: list[tuple[int, int]] = []
         self._extra, self._simple = 0, False
         # a tensor with a graph comes before its detached aliases, which can be made from it
         for _, tensor in found:
-            root = tensor if tensor.window is None else tensor.window.base
+            root = tensor if tensor.view_of is None else tensor.view_of.base
             if root.node is not None and id(root) not in self._origins:
                 recorder.lift(root)
                 if id(root.array.memory) not in self._memories:
@@ -81,7 +83,7 @@ class Outcome:
     def _counters(self, arguments: Sequence[Tensor], outside: Sequence[Tensor]) -> dict[Version, Memory]:
         """The version counters of the tensors that live on, with where a replay finds them."""
         found: dict[Version, Memory] = {}
-        gradients = [("gradient", t, t._grad) for t in outside if t._grad is not None]
+        gradients = [("gradient", t, t.stored_grad) for t in outside if t.stored_grad is not None]
         inputs = [("input", i, t) for i, t in enumerate(arguments)]
         captured = [("captured", t, t) for t in outside]
         own = [("own", i, t) for i, t in enumerate(self.own)]
@@ -100,7 +102,7 @@ class Outcome:
         here."""
         seen: set[int] = set()
         for leaf in outside:
-            gradient = leaf._grad
+            gradient = leaf.stored_grad
             if gradient is None:
                 continue
             origin = self._origins[id(gradient)]
@@ -115,8 +117,8 @@ class Outcome:
             return known, None
         self._recorder.lift(tensor)
         base = self._memories.get(id(tensor.array.memory))
-        if base is None and tensor.window is not None:
-            base = tensor.window.base
+        if base is None and tensor.view_of is not None:
+            base = tensor.view_of.base
             self._own(base)
         if base is None:
             self._own(tensor)
@@ -176,12 +178,12 @@ class Outcome:
         """The result of a call whose program gave `results`; and counts of overwritten memory as an
         eager call leaves them."""
         for kind, what, count in self.extra:
-            tensor = inputs[what] if kind == "input" else what if kind == "tensor" else what._grad
+            tensor = inputs[what] if kind == "input" else what if kind == "tensor" else what.stored_grad
             memory_version(tensor).count += count
         for i, count in self.versions:
             memory_version(results[i]).count = count
         for leaf, count in self.gradient_versions:
-            memory_version(leaf._grad).count = count  # type: ignore[arg-type]
+            memory_version(leaf.stored_grad).count = count  # type: ignore[arg-type]
         if self.graphs:
             own = len(results) - self._extra
             extra = [t.array for t in results[own:]]
@@ -198,7 +200,7 @@ class Outcome:
             elif kind == "again":
                 tensor = made[what]
             else:
-                tensor = what if kind == "outside" else what._grad
+                tensor = what if kind == "outside" else what.stored_grad
             made.append(tensor if way is None else way.follow(tensor))
         return rebuild(self.template, made)
 
@@ -227,8 +229,8 @@ class Way:
             state.recording = mode
         if self.after:
             return alias(tensor)
-        if tensor.window is not None:
-            tensor.window.problem = self.problem
+        if tensor.view_of is not None:
+            tensor.view_of.why_not = self.problem
         return tensor
 
 
@@ -242,13 +244,13 @@ def _way(base: Tensor, tensor: Tensor) -> Way:
     for _, params in steps:
         if any(type(v) is Recorded for v in params.values()):
             raise ProgramError("its result is a view whose place depends on values: return a .clone()")
-    window = tensor.window
+    window = tensor.view_of
     if tensor.node is not None and (window is None or base.node is None):
         raise ProgramError("its result took a graph in place, in memory of a tensor that has none: return a .clone()")
     if window is None:
         return Way(False, steps, True, False, None)
-    source = base if base.window is None else base.window.base
+    source = base if base.view_of is None else base.view_of.base
     direct = window.base is source
-    if not direct and (window.base.window is not None or base.window is not None):
+    if not direct and (window.base.view_of is not None or base.view_of is not None):
         raise ProgramError("its result is a view of a detached view: return a .clone()")
-    return Way(not direct, steps, False, window.problem != "no_grad", window.problem)
+    return Way(not direct, steps, False, window.why_not != "no_grad", window.why_not)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import backend
 from ..backend import is_immutable, owns_fresh_memory
-from ..engine import record as engine
+from ..core.apply import compute
 from ..errors import AutogradError
 from .instructions import Instruction, Literal, Program, Ref, map_params
 
@@ -92,7 +92,7 @@ def _folded(instruction: Instruction, constants: dict[int, Any]) -> Any:
     params = map_params(instruction.params, Ref, lambda ref: constants[ref.number])
     try:
         with backend.ignore_float_errors():
-            result = engine._compute(instruction.primitive, operands, params)
+            result = compute(instruction.primitive, operands, params)
     except (AutogradError, ArithmeticError, ValueError, IndexError):
         return None
     return result if is_immutable(result) or owns_fresh_memory(result) else None

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import Array, DType, Shape, axis_order, is_immutable, materialise, shares_memory
+from ..core.primitive import Primitive
+from ..core.tensor import Payload
 from ..errors import ProgramError
 from ..ops import elementwise as ew
 from ..ops.index import gather, is_basic, scatter_view, window
 from ..ops.operators import BINARY, attach_operators
 from ..ops.reduce import mean, sum_
 from ..ops.shape import permute, reshape
-from ..primitive import Primitive
 
 if TYPE_CHECKING:
     from .record import Recorder
@@ -38,7 +39,7 @@ class Memory:
         self.number, self.owner, self.writes = number, owner, 0
 
 
-class Recorded:
+class Recorded(Payload):
     """A payload that records. array: the concrete payload; steps: the view operations that lead to it from its memory's whole."""
 
     __slots__ = ("_number", "_seen", "array", "memory", "recorder", "steps")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..backend import Array
+from ..core.tensor import Tensor, memory_version, overwrite_payload
 from ..errors import ProgramError
-from ..tensor import Tensor, memory_version, overwrite_payload
 
 if TYPE_CHECKING:
     from ..optim.optimizer import Optimizer
@@ -73,19 +73,19 @@ class GradientPlace:
     @property
     def array(self) -> Array:
         """The payload of the leaf's gradient."""
-        if self.leaf._grad is None:
+        if self.leaf.stored_grad is None:
             raise ProgramError("the program adds to the .grad of a captured leaf, which is None now. Run a backward pass first.")
-        return self.leaf._grad.array
+        return self.leaf.stored_grad.array
 
     def write(self, values: Any) -> None:
         """Overwrite the gradient's memory, as a backward pass that adds to it does."""
-        assert self.leaf._grad is not None
-        overwrite_payload(self.leaf._grad, values)
+        assert self.leaf.stored_grad is not None
+        overwrite_payload(self.leaf.stored_grad, values)
 
     def written(self) -> None:
         """Count that somebody else has overwritten it."""
-        assert self.leaf._grad is not None
-        memory_version(self.leaf._grad).count += 1
+        assert self.leaf.stored_grad is not None
+        memory_version(self.leaf.stored_grad).count += 1
 
 
 class StatePlace:

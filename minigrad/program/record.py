@@ -20,17 +20,17 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from .. import backend, observe
+from .. import backend
 from ..autograd.backward import grad as _gradients
 from ..backend import Array, copy_with_strides_of, device_of, is_immutable, materialise
-from ..engine import record as engine
-from ..engine.modes import enable_grad, state
+from ..core import modes
+from ..core.apply import compute
+from ..core.modes import Event, state
+from ..core.primitive import Primitive
+from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
-from ..nodes import Leaf
-from ..observe import Event
+from ..grad_mode import enable_grad
 from ..ops.chance import generator
-from ..primitive import Primitive
-from ..tensor import Tensor, make_leaf, wrap
 from .instructions import PHASES, Instruction, Literal, Operand, Program, Ref, Type, map_params
 from .passes import simplified
 from .payload import Memory, Recorded, RunTimeNumber, viewed
@@ -123,17 +123,17 @@ class Recorder:
     @contextmanager
     def recording(self) -> Iterator[Recorder]:
         """Record what this thread's engine does inside the `with` block. Afterwards all tensors have their plain arrays again."""
-        if any(isinstance(o, Recorder) for o in observe._here.listening):
+        if any(isinstance(o, Recorder) for o in modes.observation.listening):
             raise ProgramError("a function that records (trace, compile) was called while another one records. Trace the outer one only.")
         if state.batches:
             raise ProgramError("trace was called inside vmap. Trace first, and map the program: vmap(trace(f, example)).")
         self.open = True
         try:
-            observe._here.made = self._made_inside
-            with observe.watching(self):
+            modes.observation.made = self._made_inside
+            with modes.observing(self):
                 yield self
         finally:
-            observe._here.made = None
+            modes.observation.made = None
             self.open = False
             self._restore()
             self._forget()
@@ -166,9 +166,9 @@ class Recorder:
     def _note_outside(self, name: str, tensor: Tensor) -> None:
         if id(tensor) not in self._before:
             self._labels[id(tensor)] = name
-            self._before[id(tensor)] = tensor._grad
-            if tensor._grad is not None:
-                self._leaf_of[id(tensor._grad)] = tensor
+            self._before[id(tensor)] = tensor.stored_grad
+            if tensor.stored_grad is not None:
+                self._leaf_of[id(tensor.stored_grad)] = tensor
 
     def capture_world(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
         """These tensors (with names) are all that the function can find outside: each is read anew in every run, whatever it is used for.
@@ -189,8 +189,8 @@ class Recorder:
         """Give all tensors of the world, and their gradients, payloads that record."""
         for tensor in self._world.values():
             self.lift(tensor)
-            if tensor._grad is not None:
-                self.lift(tensor._grad)
+            if tensor.stored_grad is not None:
+                self.lift(tensor.stored_grad)
 
     @contextmanager
     def update(self, optimizer: Any, param: Tensor, group: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -277,15 +277,15 @@ class Recorder:
             array = array.array  # left over from an earlier recording
         if hasattr(type(array), "__minigrad_apply__"):
             raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
-        if self.known is not None and id(tensor) not in self.known and tensor.window is None:
+        if self.known is not None and id(tensor) not in self.known and tensor.view_of is None:
             self._originals.append((tensor, tensor.array, tensor.version))
             if tensor.version is not None:
                 tensor.version = None
             array = self._copied(array)
-        if tensor.window is not None:
-            self.lift(tensor.window.base)
-            base = tensor.window.base.array
-            payload = Recorded(self, array, -1, base.memory, base.steps + tensor.window.steps)
+        if tensor.view_of is not None:
+            self.lift(tensor.view_of.base)
+            base = tensor.view_of.base.array
+            payload = Recorded(self, array, -1, base.memory, base.steps + tensor.view_of.steps)
             payload._seen = -1  # not read yet
         else:
             known = self._payloads.get(id(array))
@@ -300,14 +300,14 @@ class Recorder:
             self._places[number] = GradientPlace(self._leaf_of[id(tensor)])
             return
         if number in self._outside and (number not in self._places or id(tensor) in self._labels):
-            owner = tensor if tensor.window is None else tensor.window.base
+            owner = tensor if tensor.view_of is None else tensor.view_of.base
             always = number in self._places and self._places[number].always
             self._places[number] = TensorPlace(owner, self._labels.get(id(tensor)))
             self._places[number].always |= always or id(tensor) in self._world
         if isinstance(tensor.node, Leaf) and number in self._places:
             self._places[number].always = True
-            if tensor.window is None and id(tensor) not in self._grads:
-                before, now = self._before.get(id(tensor), tensor._grad), tensor._grad
+            if tensor.view_of is None and id(tensor) not in self._grads:
+                before, now = self._before.get(id(tensor), tensor.stored_grad), tensor.stored_grad
                 if now is not None and now is before:
                     self._leaf_of[id(now)] = tensor
                     self.lift(now)
@@ -359,12 +359,12 @@ class Recorder:
         draw = self._draw_of(primitive, operands, params) if primitive.random else None
         active = self if self.open else next((o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None)
         if active is None:  # payloads that leaked out of a recording are plain arrays from then on
-            return engine._compute(primitive, concrete, plain)
+            return compute(primitive, concrete, plain)
         if active is not self:
             return active.apply(primitive, operands, params)
         if primitive.view and type(operands[0]) is Recorded and is_immutable(concrete[0]) and _called_on_tensors(primitive):
             concrete[0] = operands[0].array = materialise(concrete[0])  # as the engine does before it looks into a number's memory
-        result = engine._compute(primitive, concrete, plain)
+        result = compute(primitive, concrete, plain)
         if primitive.view and result is concrete[0] and type(operands[0]) is Recorded:
             return operands[0]
         results = result if primitive.outputs != 1 else (result,)
@@ -446,12 +446,12 @@ class Recorder:
             self._known[id(event.result)] = (event.result, number)
         if state.walk is not None and event.phase == "forward" and event.node is not None:
             self._pass_name(state.walk)
-            self._levels[event.node.born] = self._level
+            self._levels[event.node.sequence_number] = self._level
 
     def _current_phase(self) -> str:
         if self._phase is not None:
             return self._phase
-        event = observe.current()
+        event = modes.observation.event
         while event is not None:
             if event.phase == "tangent":
                 return "tangent"
@@ -462,7 +462,7 @@ class Recorder:
         """The phase of a reverse pass over these nodes: one more than that of the passes in which some of them were made."""
         if self._walk is not walk:
             self._walk = walk
-            self._level = 1 + max((self._levels.get(n.born, 0) for n in walk), default=0) if self._levels else 1
+            self._level = 1 + max((self._levels.get(n.sequence_number, 0) for n in walk), default=0) if self._levels else 1
         return PHASES[self._level] if self._level < 3 else f"backward number {self._level}"
 
     # ------------------------------------------------------------------------------------------------------------------- the end
@@ -504,7 +504,7 @@ class Recorder:
         results = [*[t.array.number for t in outputs], *also]
         gradients: dict[int, int | None] = {}
         for tensor, number, before in self._grads.values():
-            after = tensor._grad
+            after = tensor.stored_grad
             if after is None:
                 if before is not None:
                     gradients[number] = None
@@ -533,7 +533,7 @@ class Recorder:
         """Whether what a captured value's memory holds at the end matters: a gradient's does while it is the leaf's gradient."""
         place = self._places.get(number)
         if isinstance(place, GradientPlace):
-            return place.leaf._grad is not None and place.leaf._grad is self._before.get(id(place.leaf), place.leaf._grad)
+            return place.leaf.stored_grad is not None and place.leaf.stored_grad is self._before.get(id(place.leaf), place.leaf.stored_grad)
         return place is not None
 
     def _forget(self) -> None:
@@ -553,7 +553,7 @@ class Recorder:
             tensor.array = payload.array
             if isinstance(tensor.node, Leaf):
                 tensor.node.array = payload.array
-            gradient = tensor._grad
+            gradient = tensor.stored_grad
             if gradient is not None and type(gradient.array) is Recorded:
                 gradient.array = gradient.array.array
         for tensor, array, version in self._originals:
@@ -565,7 +565,7 @@ class Recorder:
 
 
 def _called_on_tensors(primitive: Primitive) -> bool:
-    event = observe.current()
+    event = modes.observation.event
     return event is not None and event.primitive is primitive and bool(event.args) and isinstance(event.args[0], Tensor)
 
 

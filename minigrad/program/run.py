@@ -16,9 +16,9 @@ from typing import Any
 
 from .. import backend, functions
 from ..backend import IMMUTABLE, NumpyArray, canonical, copy_with_strides_of, device_of, is_immutable
-from ..engine import record as engine
+from ..core.apply import compute
+from ..core.tensor import Tensor, overwrite_payload, wrap
 from ..errors import ProgramError
-from ..tensor import Tensor, overwrite_payload, wrap
 from .instructions import Literal, Program, Ref, Type, map_params
 from .lower import Lowered, check_shape
 from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
@@ -54,7 +54,7 @@ def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = N
             operands = [o.value if type(o) is Literal else values[o] for o in instruction.operands]
             params = map_params(instruction.params, Ref, lambda ref: values[ref.number]) if instruction.params else instruction.params
             if facts is None:
-                result = engine._compute(primitive, operands, params)
+                result = compute(primitive, operands, params)
                 results = result if primitive.outputs != 1 else (result,)
             else:
                 raw = primitive.forward(backend.array_module(operands, primitive.name), *operands, **params)
@@ -250,7 +250,7 @@ class Replayer:
                 self._write(place, array)
             new.pop()
         for leaf, gradient in gradients:
-            leaf._grad = gradient
+            leaf.stored_grad = gradient
 
     def _nested(self, results: list[Tensor], _: Sequence[Any]) -> Any:
         """Results nested as recorded."""

@@ -18,13 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import backend, functions, observe
+from .. import backend, functions
 from ..backend import copy_with_strides_of, is_immutable
-from ..engine.modes import state
-from ..nodes import Leaf, Version
+from ..core import modes
+from ..core.graph import Version
+from ..core.modes import state
+from ..core.tensor import Leaf, Tensor
+from ..core.views import View
 from ..ops import chance
 from ..optim.optimizer import Optimizer
-from ..tensor import Tensor, View
 from .memory import overlapping
 
 TOLERANCE = 1e-3
@@ -36,19 +38,19 @@ class _Slots:
     """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its
     view."""
 
-    __slots__ = ("array", "count", "grad", "leaf_array", "leaf_version", "node", "seen", "tangents", "version", "window")
+    __slots__ = ("array", "count", "grad", "leaf_array", "leaf_version", "node", "seen", "tangents", "version", "view_of")
 
     def __init__(self, tensor: Tensor) -> None:
         self.array, self.node, self.tangents, self.version = tensor.array, tensor.node, tensor.tangents, tensor.version
-        self.window, self.grad, self.count = tensor.window, tensor._grad, tensor._version
-        self.seen = None if self.window is None else self.window.seen
+        self.view_of, self.grad, self.count = tensor.view_of, tensor.stored_grad, tensor._version
+        self.seen = None if self.view_of is None else self.view_of.version
         if isinstance(self.node, Leaf):
             self.leaf_array, self.leaf_version = self.node.array, self.node.version
 
     def put(self, tensor: Tensor) -> None:
         """Give the tensor these slots."""
         tensor.array, tensor.node, tensor.tangents, tensor.version = self.array, self.node, self.tangents, self.version
-        tensor.window, tensor._grad = self.window, self.grad
+        tensor.view_of, tensor.stored_grad = self.view_of, self.grad
         if isinstance(self.node, Leaf):
             self.node.array, self.node.version = self.leaf_array, self.leaf_version
 
@@ -85,8 +87,8 @@ class Snapshot:
             return
         slots = _Slots(tensor)
         self.tensors[id(tensor)] = tensor, slots
-        if slots.window is not None and id(tensor) not in self._alone:
-            self._add(slots.window.base)
+        if slots.view_of is not None and id(tensor) not in self._alone:
+            self._add(slots.view_of.base)
         elif id(slots.array) not in self._copies:
             self._copies[id(slots.array)] = _fresh(slots.array)
         if slots.grad is not None:
@@ -95,7 +97,7 @@ class Snapshot:
     def _owners(self) -> list[Any]:
         """The arrays of all tensors outside that are no known windows; `problem` says if two of
         them share memory unknown to the engine."""
-        arrays = {id(s.array): (t, s.array) for t, s in self.tensors.values() if s.window is None and not is_immutable(s.array)}
+        arrays = {id(s.array): (t, s.array) for t, s in self.tensors.values() if s.view_of is None and not is_immutable(s.array)}
         found = [a for _, a in arrays.values()]
         if overlapping(found):
             self.problem = (
@@ -115,9 +117,9 @@ class Snapshot:
                 return f"it gives {what} another graph (an in-place change that gradients go through, or requires_grad_)"
             if tensor.array is not old.array and not (is_immutable(old.array) and tensor.array.shape == old.array.shape):
                 return f"it gives {what} other memory"
-            if tensor.window is not old.window or (tensor.version is not old.version and old.version is not None):
+            if tensor.view_of is not old.view_of or (tensor.version is not old.version and old.version is not None):
                 return f"it makes {what} a view of another tensor"
-            gradient = tensor._grad
+            gradient = tensor.stored_grad
             if gradient is not None and gradient is not old.grad and (gradient.node is not None or gradient.tangents is not None):
                 return "it leaves a gradient that is itself part of a graph"
         for optimizer, states in self.states:
@@ -157,16 +159,16 @@ class Snapshot:
             slots.put(tensor)
             tensor.version = None if slots.version is None else versions.setdefault(id(slots.version), _version(slots.count))
             if id(tensor) in self._alone:
-                tensor.window = None
-            if tensor.window is None:
+                tensor.view_of = None
+            if tensor.view_of is None:
                 tensor.array = self._copies[id(slots.array)]
         for tensor, slots in self.tensors.values():
-            if tensor.window is not None:
-                array = tensor.window.base.array
-                for step, params in tensor.window.steps:
+            if tensor.view_of is not None:
+                array = tensor.view_of.base.array
+                for step, params in tensor.view_of.steps:
                     array = step.forward(backend.array_module([array]), array, **params)
-                view = tensor.window
-                tensor.array, tensor.window = array, View(view.base, view.before, view.step, slots.seen or 0, view.problem)
+                view = tensor.view_of
+                tensor.array, tensor.view_of = array, View(view.base, view.parent_view, view.op, slots.seen or 0, view.why_not)
             if isinstance(tensor.node, Leaf):
                 tensor.node.array, tensor.node.version = tensor.array, tensor.version
         for optimizer, states in self.states:
@@ -179,7 +181,7 @@ class Snapshot:
     def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
         """Whether the second run has left what the first has left. To be asked at the end of it."""
         for tensor, first in after:
-            was, now = first.grad, tensor._grad
+            was, now = first.grad, tensor.stored_grad
             if (was is None) is not (now is None) or not alike(first.array, tensor.array):
                 return False
             new = was is not None and now is not None and id(was) not in self.tensors
@@ -196,7 +198,7 @@ class _Rest:
     numbers, whose states are whose."""
 
     def __init__(self, recorder: Any, states: list[tuple[Optimizer, Any]]) -> None:
-        here = observe._here
+        here = modes.observation
         self.generators = dict(chance._generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
         self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
@@ -204,11 +206,11 @@ class _Rest:
 
     def put_back(self) -> None:
         """Everything as it was."""
-        here = observe._here
+        here = modes.observation
         state.recording, state.levels, state.batches, state.walk, state.needed = self.modes
         here.listening, here.event, here.owners, here.made = self.here
-        while self.recorder in observe.observers:
-            observe.observers.remove(self.recorder)
+        while self.recorder in modes.observers:
+            modes.observers.remove(self.recorder)
         self.recorder.open = False
         for optimizer, entries in self.states:
             optimizer.state = entries

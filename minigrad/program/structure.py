@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..errors import ProgramError
-from ..tensor import Tensor
 
 Template = list[Any]
 _STATIC = (bool, int, float, complex, str)

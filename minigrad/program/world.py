@@ -42,10 +42,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import backend
+from ..core.tensor import Leaf, Tensor
 from ..nn.module import Module
-from ..nodes import Leaf
 from ..optim.optimizer import Optimizer
-from ..tensor import Tensor
 from .instructions import Program
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -135,7 +134,7 @@ class WatchedTensor:
     __slots__ = ("dtype", "elsewhere", "has_grad", "hooked", "name", "node", "shape", "tensor")
 
     def __init__(self, name: str, tensor: Tensor) -> None:
-        self.name, self.tensor, self.node, self.has_grad = name, tensor, tensor.node, tensor._grad is not None
+        self.name, self.tensor, self.node, self.has_grad = name, tensor, tensor.node, tensor.stored_grad is not None
         self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
         self.elsewhere = False  # whether a program looks at its shape and dtype
         self.hooked = _hooks(tensor.node)
@@ -149,8 +148,8 @@ class WatchedTensor:
             return f"a hook was added to {self.name}, or removed"
         if not self.elsewhere and (t.array.shape != self.shape or t.array.dtype != self.dtype):
             return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {t.dtype} {t.shape}"
-        if gradients and (t._grad is not None) is not self.has_grad:
-            return f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is {'there' if t._grad is not None else 'None'}"
+        if gradients and (t.stored_grad is not None) is not self.has_grad:
+            return f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is {'there' if t.stored_grad is not None else 'None'}"
         return None
 
     def problem(self) -> str | None:
@@ -466,7 +465,7 @@ def _is_library_module(module: types.ModuleType) -> bool:
 
 def _hooks(node: Any) -> bool:
     """Whether somebody waits for this leaf's gradient."""
-    return node is not None and bool(node.hooks or node.awaited)
+    return node is not None and bool(node.hooks or node.has_post_hooks)
 
 
 def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:

@@ -17,9 +17,9 @@ from .. import functions as fn
 from ..arrays import index_add
 from ..arrays.arranging import unfold
 from ..batching import all_examples
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError
 from ..fft import fft, ifft, irfft, rfft
-from ..tensor import Tensor, as_tensor, wrap
 
 
 @fn.in_own_memory

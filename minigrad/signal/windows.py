@@ -15,8 +15,8 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..arrays import i0
+from ..core.tensor import Tensor
 from ..errors import DTypeError
-from ..tensor import Tensor
 
 
 def _window(

@@ -20,11 +20,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import autograd, backend, functions
+from ..core.tensor import Leaf, Tensor, overwrite_payload, wrap
 from ..nn.module import Module
-from ..nodes import Leaf
 from ..optim.optimizer import Optimizer
 from ..serialization import CheckpointError
-from ..tensor import Tensor, overwrite_payload, wrap
 
 Parts = dict[str, Any]
 State = dict[str, Any]
@@ -200,7 +199,7 @@ def _module_state(module: Module) -> State:
 
 
 def _tensor_state(tensor: Tensor) -> State:
-    grad = tensor._grad
+    grad = tensor.stored_grad
     return {"value": _array(tensor), "grad": None if grad is None else _array(grad), "requires_grad": tensor.requires_grad}
 
 
@@ -212,7 +211,7 @@ def _put_tensor(tensor: Tensor, state: State) -> None:
     overwrite_payload(tensor, backend.to_device_of(state["value"], tensor.array))
     if isinstance(tensor.node, Leaf):
         tensor.node.array = tensor.array
-    tensor._grad = None if state["grad"] is None else wrap(backend.to_device_of(state["grad"], tensor.array))
+    tensor.stored_grad = None if state["grad"] is None else wrap(backend.to_device_of(state["grad"], tensor.array))
 
 
 def _named_tensors(parts: Parts) -> dict[str, Tensor]:

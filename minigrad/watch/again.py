@@ -18,8 +18,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from ..autograd.checkpoint import AGAIN, FIRST
-from ..nodes import OpNode
-from ..observe import Event
+from ..core.graph import OpNode
+from ..core.modes import Event
 
 
 class Checkpoints:

@@ -25,16 +25,17 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from .. import backend, observe, scalar
-from ..engine.modes import enable_grad, forward_level
-from ..engine.record import history
-from ..engine.reverse import differentiate
+from .. import backend, scalar
+from ..core import modes
+from ..core.backward import differentiate
+from ..core.graph import Node
+from ..core.modes import Event, forward_level, observing
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, make_leaf, wrap
+from ..core.views import grad_node
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
-from ..nodes import Node
-from ..observe import Event, watching
-from ..primitive import Primitive
-from ..tensor import Tensor, make_leaf, wrap
+from ..grad_mode import enable_grad
 from .trace import _input
 
 MODES = ("forward", "vjp", "jvp", "double backward")
@@ -123,7 +124,7 @@ class _Counter:
     def __init__(self) -> None:
         self.phase = "forward"
         self.lines: list[Line] = []
-        self.root = observe.current()
+        self.root = modes.observation.event
 
     def begin(self, event: Event) -> None:
         """Nothing is known yet."""
@@ -164,7 +165,7 @@ def count_operations(function: Callable[..., Any], *args: Any, mode: str = "forw
             for x in points:
                 make_leaf(x)
                 x.node.stores_grad = False  # type: ignore[union-attr]
-        with watching(counter):
+        with observing(counter):
             flat, rebuild = outputs_of(function(*inputs), "count_operations")
             if mode == "vjp":
                 counter.phase = "vjp"
@@ -200,7 +201,7 @@ def _vectors(values: list[Tensor], structure: Any, vector: Any, what: str) -> li
 
 def _pull(outputs: list[Tensor], seeds: list[Tensor], points: list[Tensor]) -> dict[Node, Tensor]:
     """One reverse pass in its recorded form."""
-    pairs = [(node, seed) for out, seed in zip(outputs, seeds, strict=True) if (node := history(out)) is not None]
+    pairs = [(node, seed) for out, seed in zip(outputs, seeds, strict=True) if (node := grad_node(out)) is not None]
     targets = [x.node for x in points if x.node is not None]
     return differentiate(
         [n for n, _ in pairs], [s for _, s in pairs], targets=targets, accumulate=False, create_graph=True, retain_graph=True

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import backend
-from ..engine.modes import no_grad
-from ..observe import unwatched
+from ..core.modes import unobserved
+from ..core.primitive import OUTPUT, SHAPES, Primitive
+from ..core.tensor import Tensor
+from ..grad_mode import no_grad
 from ..ops.elementwise import mul, ones_like, power, rsqrt, zeros_like
 from ..ops.shape import permute
-from ..primitive import OUTPUT, SHAPES, Primitive
-from ..tensor import Tensor
 from . import words
 from .words import ATOM, Ranked, Token, Tokens
 
@@ -38,7 +38,7 @@ class Symbol(Tensor):
 
     def __init__(self, array: Any, made: Any) -> None:
         self.array, self.made = array, made
-        self.node = self.version = self.window = self.tangents = self._grad = None
+        self.node = self.version = self.view_of = self.tangents = self.stored_grad = None
 
     @staticmethod
     def __minigrad_apply__(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -63,7 +63,7 @@ def rule_of(
     many = sum(getattr(o, "size", 1) for o in operands) > LARGEST
     if rule is None or primitive.outputs != 1 or primitive.variadic or (many and not primitive.pointwise):
         return None
-    with unwatched(), no_grad(), backend.ignore_float_errors():
+    with unobserved(), no_grad(), backend.ignore_float_errors():
         values = [_one(o) if primitive.pointwise else o for o in operands]
         inputs = [Symbol(v, [n]) if hasattr(v, "dtype") else v for v, n in zip(values, names, strict=True)]
         made = primitive(*values, **params)

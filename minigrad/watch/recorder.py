@@ -22,16 +22,16 @@ from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from .. import backend, observe, primitive
-from ..engine import forward
-from ..engine.modes import no_grad, state
-from ..engine.record import history
-from ..engine.reverse import pull_operation
+from .. import backend
+from ..core import forward, modes, primitive
+from ..core.backward import pull_operation
+from ..core.graph import Node, OpNode, Pick, next_sequence_number
+from ..core.modes import Event, observing, state, unobserved
+from ..core.primitive import Primitive
+from ..core.tensor import Leaf, Tensor, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, TraceTooLargeError
-from ..nodes import Leaf, Node, OpNode, Pick, next_birth
-from ..observe import Event, unwatched, watching
-from ..primitive import Primitive
-from ..tensor import Tensor, wrap
+from ..grad_mode import no_grad
 from ..trace.schema import SCHEMA
 from ..trace.text import number
 from . import words
@@ -85,8 +85,8 @@ class Recorder:
         self.map = SourceMap(f, source)
         self._level = level
         self._most = most
-        self._root = observe.current()  # the trace itself may run inside an operation that somebody watches
-        self._birth = next_birth()  # older nodes were made before the traced function ran
+        self._root = modes.observation.event  # the trace itself may run inside an operation that somebody watches
+        self._birth = next_sequence_number()  # older nodes were made before the traced function ran
         self._taken = set(labels)
         self._by_id: dict[str, dict[str, Any]] = {}
         self._into: dict[str, dict[int, dict[str, Any]]] = {}  # node -> operand position -> edge
@@ -139,7 +139,7 @@ class Recorder:
         """The modules whose call is under way, as a path: each by its name in the one that called it, the outermost by its class."""
         path: list[str] = []
         outer: Any = None
-        for module in observe.owners():
+        for module in modes.observation.owners:
             if outer is None:
                 path.append(type(module).__name__)
             else:
@@ -178,7 +178,7 @@ class Recorder:
         return node in self._by_node or node in self._results_of
 
     def _found(self, tensor: Tensor) -> str | None:
-        place = history(tensor)
+        place = grad_node(tensor)
         if place is not None:
             return self._by_node.get(place)
         for key in (id(tensor), id(tensor.array)):
@@ -194,10 +194,12 @@ class Recorder:
         name = self._found(value)
         if name is not None:
             return name
-        if value.window is not None and (self._found(value.window.base) or history(value) is not None):
+        if value.view_of is not None and (self._found(value.view_of.base) or grad_node(value) is not None):
             return self._reread(value)
-        place = history(value)
-        if not isinstance(place, Leaf) and ((place is not None and place.born > self._birth) or self._level in (value.tangents or {})):
+        place = grad_node(value)
+        if not isinstance(place, Leaf) and (
+            (place is not None and place.sequence_number > self._birth) or self._level in (value.tangents or {})
+        ):
             raise AutogradError(
                 f"trace: an operand of shape {value.shape} was computed by the traced function in a way that is hidden from the Trace. "
                 "Nothing was drawn, rather than something wrong."
@@ -205,7 +207,7 @@ class Recorder:
         kind = "const" if place is None else "param"
         name = self._fresh_id(kind[0])
         node = self._add(name, value, kind, [])
-        held = observe.owners()
+        held = modes.observation.owners
         attribute = next((path for path, p in held[-1].named_parameters() if p is value), None) if held else None
         known = self.map.outside(value) if attribute is None else attribute
         if known is not None:
@@ -231,15 +233,15 @@ class Recorder:
 
     def _reread(self, view: Tensor) -> str:
         """A view of memory that was overwritten since: its values are those of the base as it is now, by the same steps."""
-        assert view.window is not None
-        steps = view.window.steps
-        places: list[Any] = [history(view)]
+        assert view.view_of is not None
+        steps = view.view_of.steps
+        places: list[Any] = [grad_node(view)]
         for _ in steps[1:]:
             places.insert(0, places[0].parents[0] if places[0] is not None else None)
-        current = view.window.base
+        current = view.view_of.base
         for (prim, params), place in zip(steps, places, strict=True):
             call = _Call(prim, (current,), params, [self._name_of(current)])
-            with unwatched():
+            with unobserved():
                 current = prim(wrap(current.array, None, current.tangents), **params)
             current.node = place
             self._finish(call, current)
@@ -293,7 +295,7 @@ class Recorder:
         """Note what the engine does inside the `with` block."""
         outer, _innermost.recorder = _innermost.recorder, self
         try:
-            with watching(self):
+            with observing(self):
                 yield
         finally:
             _innermost.recorder = outer
@@ -338,10 +340,10 @@ class Recorder:
         elif event.phase == "assign" and self._visible(event):
             target, value = event.args
             self._note_variable()
-            if target.window is None or isinstance(history(target), Leaf):
+            if target.view_of is None or isinstance(grad_node(target), Leaf):
                 self._name_of(value)
             else:  # what it means for the base: the same with a region replaced
-                base, params = target.window.base, {"steps": target.window.steps}
+                base, params = target.view_of.base, {"steps": target.view_of.steps}
                 call = _Call(primitive.registry["scatter_view"], (base, value), params, [self._name_of(base), self._name_of(value)])
                 self._locate(call)
                 self._calls[event] = call
@@ -493,7 +495,7 @@ class Recorder:
             formula, say = words.pushed_together(name, [str(source) for *_, source in sources], tangent.array)
             self._step("tangent", name, edges, reads, [[name, "d", _value(tangent.array)]], formula, say)
             return
-        with unwatched(), no_grad():
+        with unobserved(), no_grad():
             parts = forward.contributions(call.primitive, call.args, call.params, result, self._level)
             locals_ = _local_tangents(call, out, self._level) if index is None else [None] * len(parts)
         contribs, terms = [], []
@@ -502,7 +504,7 @@ class Recorder:
             if part is None:
                 continue
             if tuple(part.shape) != out.shape:  # one tangent for many elements
-                with unwatched():
+                with unobserved():
                     part = primitive.registry["broadcast_to"](part, shape=out.shape)
             local = locals_[slot]
             entry = {"edge": self._into[name][slot]["id"], "upstream": _value(upstream.array), "product": _value(_raw(part))}
@@ -524,7 +526,7 @@ class Recorder:
 
     def _assign(self, call: _Call | None, target: Tensor, value: Tensor) -> None:
         """An in-place operation has written: from now on the target (or the tensor that it looks into) stands for the new value."""
-        written = target if call is None else target.window.base  # type: ignore[union-attr]
+        written = target if call is None else target.view_of.base
         place = written.node
         if place is not None and place in self._by_node and (call is not None or place is not value.node):
             raise AutogradError(
@@ -545,7 +547,7 @@ class Recorder:
         several = self._results_of.get(node)
         if several is None:
             name = self._by_node.get(node)
-            if name is None and node.born > self._birth:
+            if name is None and node.sequence_number > self._birth:
                 raise AutogradError(
                     f"trace: the reverse pass met {node!r}, which was made by the traced function in a way that is hidden from the Trace."
                 )
@@ -559,7 +561,7 @@ class Recorder:
             self._check(name, part)
         slots = _slots(node, event.result)
         single = several is None and isinstance(node, OpNode)
-        with unwatched(), self._checkpoints.values(node):
+        with unobserved(), self._checkpoints.values(node):
             locals_ = _local_adjoints(node, upstream[0][1], event.result) if single else [None] * len(slots)
             shares = _separated(node, g, event.result) if len(upstream) > 1 else [[_raw(c)] for _, c in event.result]
         for slot, (parent, c), local, share in zip(slots, event.result, locals_, shares, strict=True):
@@ -768,7 +770,8 @@ def _used(node: Node, slot: int, name: str, into: dict[int, dict[str, Any]]) -> 
     """The kept values that the rule for one operand reads; None where the operation is a user's Function, whose rule is one for all."""
     if not isinstance(node, OpNode) or node.primitive.outputs != 1:
         return None
-    sources = [node.plan.sources[k] for k in node.plan.positions[slot]]
+    positions = {index: where for index, _, where in node.plan.pulls}
+    sources = [node.plan.sources[k] for k in positions.get(slot, ())]
     found = [into[s]["src"] if s in into else name if s == primitive.OUTPUT else None for s in sources]
     return [f for f in dict.fromkeys(found) if f is not None]
 

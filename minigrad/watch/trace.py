@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import backend
-from ..engine.modes import enable_grad, forward_level, no_grad
-from ..engine.record import history
-from ..engine.reverse import differentiate
+from ..core.backward import differentiate
+from ..core.graph import Node, OpNode, reached_from
+from ..core.modes import forward_level
+from ..core.tensor import Leaf, Tensor, as_tensor, make_leaf, wrap
+from ..core.views import grad_node
 from ..errors import AutogradError, NonScalarError
-from ..nodes import Leaf, Node, OpNode, reached_from
-from ..tensor import Tensor, as_tensor, make_leaf, wrap
+from ..grad_mode import enable_grad, no_grad
 from .recorder import Recorder, Trace
 
 MODES = ("primal", "forward", "reverse", "both")
@@ -97,7 +98,7 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None
         raise NonScalarError(
             "trace: the function returned a complex number; a gradient is defined for real results only. Return .real or .abs()."
         )
-    node = history(out)
+    node = grad_node(out)
     seed = wrap(backend.ones(out.shape, out.dtype, out.array)) if cotangent is None else _seed(out, cotangent)
     recorder.seed_adjoint(seed.array)
     if node is None:

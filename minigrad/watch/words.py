@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from .. import backend
-from ..primitive import Primitive
+from ..core.primitive import Primitive
 from ..scalar import Term, formula
 from ..trace.schema import LEVELS, SAMPLE
 from ..trace.text import number, text_of

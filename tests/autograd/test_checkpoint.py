@@ -9,9 +9,9 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.autograd.checkpoint import CheckpointedNode, CheckpointError, checkpoint, checkpoint_sequential
+from minigrad.core.graph import OpNode, reached_from
+from minigrad.core.modes import observing
 from minigrad.errors import GraphFreedError, InPlaceError
-from minigrad.nodes import OpNode, reached_from
-from minigrad.observe import watching
 
 F64 = mg.float64
 
@@ -326,7 +326,7 @@ def test_the_second_run_pushes_no_tangents():
             pass
 
     x = mg.ones(3, dtype=F64)
-    with watching(Watch()):
+    with observing(Watch()):
         mg.func.jvp(mg.func.grad(lambda x: checkpoint(lambda x: x.sin().exp().sum(), x)), (x,), (x,))
     assert "forward" in pushed and "tangent" not in pushed
 

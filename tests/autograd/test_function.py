@@ -12,8 +12,8 @@ import pytest
 import minigrad as mg
 from minigrad.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck
 from minigrad.autograd.function import _ContextMethodMixin, once_differentiable
+from minigrad.core.modes import observing
 from minigrad.errors import AutogradError, DTypeError, GraphFreedError, InPlaceError, NotDifferentiableError, ShapeError
-from minigrad.observe import watching
 
 
 def leaf(*values: float, dtype=mg.float64) -> mg.Tensor:
@@ -1084,14 +1084,14 @@ class Log:
 
 def test_observers_see_one_operation() -> None:
     x = leaf(1.0)
-    with watching(Log()) as log:
+    with observing(Log()) as log:
         y = Exp.apply(x)
         y.sum().backward()
     assert ("forward", "Exp", None) in log.events
     assert ("forward", "exp", "Exp") in log.events
     assert ("backward", "Exp", None) in log.events
     assert sum(e[:2] == ("forward", "Exp") for e in log.events) == 1
-    with watching(Log()) as log, forward_ad.dual_level():
+    with observing(Log()) as log, forward_ad.dual_level():
         Exp.apply(forward_ad.make_dual(x, mg.ones_like(x)))
     assert ("tangent", "Exp", "Exp") in log.events
 

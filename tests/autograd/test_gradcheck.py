@@ -228,9 +228,9 @@ def test_planted_dtype() -> None:
 
 
 def test_planted_dtype_of_an_operation(monkeypatch) -> None:
-    sine = mg.primitive.registry["sin"]
+    sine = mg.core.primitive.registry["sin"]
     monkeypatch.setattr(
-        sine.pulls[0], "function", lambda g, x: mg.primitive.registry["cast"](g * mg.cos(x).array, dtype=mg.backend.float32)
+        sine.pulls[0], "function", lambda g, x: mg.core.primitive.registry["cast"](g * mg.cos(x).array, dtype=mg.backend.float32)
     )
     with pytest.raises(GradcheckError, match="wrong dtype: the backward rule of sin returned float32 where its input is float64"):
         gradcheck(lambda x: x.sin(), real(2), check_grad_dtypes=True)

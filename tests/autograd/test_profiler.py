@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import backend, observe
+from minigrad import backend
 from minigrad.autograd import profiler
 from minigrad.autograd.profile_events import SORT_KEYS, FunctionEvent, format_memory, format_time
 from minigrad.autograd.profiler import load_nvprof, profile, record_function
+from minigrad.core import modes
 from minigrad.errors import AutogradError, DeviceError
 from tests.helpers.fake_device import FakeArray
 
@@ -265,7 +266,7 @@ def test_an_empty_profile():
 def test_a_disabled_profile_is_an_ordinary_block():
     with profile(enabled=False) as prof:
         network()
-        assert observe.observers == []
+        assert modes.observers == []
     assert len(prof) == 0 and list(prof) == []
 
 
@@ -282,7 +283,7 @@ def test_after_an_exception_the_profile_holds_what_ran():
     with pytest.raises(ValueError, match=r"fit|broadcast|shape"), profile() as prof:
         mg.ones(2) + 1
         mg.ones(2) + mg.ones(3)
-    assert counts(prof) == {"add": 2} and observe.observers == []
+    assert counts(prof) == {"add": 2} and modes.observers == []
 
 
 def test_profiles_nest_and_a_region_may_outlive_one():
@@ -377,7 +378,7 @@ def test_without_a_device_there_is_a_clear_error(monkeypatch):
     for block in (profile(use_cuda=True), profiler.emit_nvtx()):
         with pytest.raises(DeviceError, match="no CUDA device with CuPy"), block:
             pass
-    assert observe.observers == []
+    assert modes.observers == []
     with profiler.emit_nvtx(enabled=False):
         network()
 
@@ -411,7 +412,7 @@ def test_nvtx_ranges_carry_sequence_numbers(fake_cuda):
     assert fake_cuda.count("pop") == len(pushed)
     with pytest.raises(ZeroDivisionError), profiler.emit_nvtx(), record_function("part"):
         raise ZeroDivisionError
-    assert fake_cuda[-2:] == ["part", "pop"] and observe.observers == []
+    assert fake_cuda[-2:] == ["part", "pop"] and modes.observers == []
 
 
 # ------------------------------------------------------------------------------------------------------------------- nvprof
@@ -511,13 +512,13 @@ def test_all_observers_hear_the_end_even_if_one_raises():
         def end(self, event):
             order.append(f"{self.name} ends")
 
-    with observe.watching(Ordered("outer")), observe.watching(Ordered("inner")):
+    with modes.observing(Ordered("outer")), modes.observing(Ordered("inner")):
         mg.ones(2) + 1
     assert order == ["outer begins", "inner begins", "inner ends", "outer ends"]
     first, second = Deaf(), Deaf(fails=True)
-    with observe.watching(first), observe.watching(second), pytest.raises(KeyError, match="observer"):
+    with modes.observing(first), modes.observing(second), pytest.raises(KeyError, match="observer"):
         mg.ones(2) + 1
-    assert first.heard == second.heard == ["begin", "end"] and observe.observers == [] and observe.current() is None
+    assert first.heard == second.heard == ["begin", "end"] and modes.observers == [] and modes.observation.event is None
 
 
 def test_observers_of_threads_do_not_disturb_one_another():
@@ -536,9 +537,9 @@ def test_observers_of_threads_do_not_disturb_one_another():
     def work():
         for _ in range(200):
             counter = Counter()
-            with observe.watching(counter):
+            with modes.observing(counter):
                 mg.ones(2) + 1
-                with observe.unwatched():
+                with modes.unobserved():
                     mg.ones(2) + 1
                 mg.ones(2) + 1
             found.append((counter.begun, counter.ended))
@@ -548,7 +549,7 @@ def test_observers_of_threads_do_not_disturb_one_another():
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [(2, 2)] * 1200 and observe.observers == []
+    assert found == [(2, 2)] * 1200 and modes.observers == []
 
 
 def test_events_of_the_surface_have_pytorchs_names():

@@ -5,11 +5,11 @@ import weakref
 
 import numpy as np
 import pytest
+from minigrad.tensor import Tensor
 
 import minigrad as mg
 from minigrad import autograd
 from minigrad.autograd import Operation
-from minigrad.tensor import Tensor
 from minigrad.trace import validate
 from minigrad.watch import trace_function
 

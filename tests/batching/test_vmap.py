@@ -11,10 +11,10 @@ import minigrad as mg
 from minigrad import batching
 from minigrad.batching import boundary
 from minigrad.batching.value import BatchAxis, Batched
+from minigrad.core.primitive import registry
 from minigrad.errors import BatchingError, InPlaceError, NonScalarError
 from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from minigrad.nn import functional as network
-from minigrad.primitive import registry
 from tests.helpers.op_cases import CASES
 from tests.helpers.tables import in_one_test
 
@@ -327,7 +327,7 @@ def test_a_weight_from_outside_stays_one_matrix(layer):
             result = getattr(event.result, "array", event.result)
             sizes.append(getattr(getattr(result, "array", result), "size", 0))
 
-    with mg.observe.watching(Watch()):
+    with mg.core.modes.observing(Watch()):
         y.sum().backward()
     equal(w.grad, grad(lambda w: looped(lambda x: layer(x, w, b).tanh(), xs).sum())(w.detach()).detach())
     assert sizes

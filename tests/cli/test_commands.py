@@ -273,7 +273,7 @@ def test_a_computation_that_fails_names_operation_operand_and_value_and_ends_wit
 
 
 def test_every_operation_that_a_hint_speaks_of_exists():
-    from minigrad.primitive import registry
+    from minigrad.core.primitive import registry
 
     assert set(trace_command.DOMAINS) <= set(registry)
 

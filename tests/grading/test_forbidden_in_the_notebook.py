@@ -10,7 +10,7 @@ from minigrad.lessons.grading.exercise import DERIVATIVES, Case, exercise
 from minigrad.lessons.grading.kinds import Number, Optimiser, Vjp
 
 import minigrad as mg
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 
 SIN = Vjp("vjp_sin", mg.sin)
 GONE = "is not there when your hand-in is graded"

@@ -249,7 +249,7 @@ def test_a_page_tells_of_the_cells_that_failed_but_for_those_that_cannot_run_her
     (result,) = of(graded, "Eve")
     assert not all(j.full for j in result.judgements)
     cells = {
-        "cell 3": "minigrad.engine.reverse is what you are asked to write, so it is not there when your hand-in is graded.",
+        "cell 3": "minigrad.core.backward is what you are asked to write, so it is not there when your hand-in is graded.",
         "cell 4": "ModuleNotFoundError: sympy is not there when a hand-in is graded, so `sympy.Symbol` cannot be used; NumPy is.",
         "cell 5": "NameError: name 'q' is not defined (line 1 of cell 5: `q`)",
     }

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import graph
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 from tests.helpers import case_checks as checking  # the eager engine's own checks stand beside its tests
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test

@@ -465,7 +465,7 @@ NO_TENSORS_OF_METHODS = """
     grad_fn is_complex is_contiguous is_cpu is_cuda is_floating_point is_inference is_leaf is_nonzero is_same_size is_signed
     item itemsize nbytes ndim ndimension nelement node numel output_nr register_hook
     register_post_accumulate_grad_hook requires_grad retain_grad retains_grad shape size stores_grad stride
-    tangents tolist version window resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
+    tangents tolist version view_of stored_grad resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
 """.split()
 """Methods and attributes that give no tensor, concern the graph or the device, or are refused."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 
 
 def taps(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:

@@ -1,6 +1,6 @@
 """The table of all operations as the tests see them: for each one sample inputs, where they may lie, and what NumPy says the result is.
 
-Every entry of `minigrad.primitive.registry` has at least one `Case` here (a test compares the two sets), and all generic tests, the strict
+Every entry of `core.primitive.registry` has at least one `Case` here (a test compares the two sets), and all generic tests, the strict
 fake device and the mutation check run over this one table. A reference never calls minigrad: it is the definition of the operation, written
 with NumPy.
 """
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.batching.value import batch_axis
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 from tests.helpers import network_cases as net
 
 Domain = tuple[tuple[float, float], ...] | str

@@ -24,7 +24,7 @@ PROGRAMS = [
     ("from minigrad import grad", ImportError, r"mg\.func\.grad"),
     ("from minigrad import sine", ImportError, r"sin\?"),
     ("from minigrad.nn import Linaer", ImportError, r"Linear\?"),
-    ("from minigrad.engine import Value", ImportError, r"mg\.tensor"),
+    ("from minigrad.core import Value", ImportError, r"mg\.tensor"),
     ("from minigrad.optim import ADAM", ImportError, r"Adam\?"),
     ("from minigrad.data import IterableDataset", ImportError, "Dataset with __len__"),
     ("import minigrad.jit", ModuleNotFoundError, r"compile\?"),

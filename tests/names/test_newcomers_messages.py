@@ -7,8 +7,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
+from minigrad.core.primitive import registry
 from minigrad.errors import AutogradError, DTypeError, ShapeError
-from minigrad.primitive import registry
 from tests.helpers.tables import in_one_test
 
 X = mg.tensor([1.0, 2.0], requires_grad=True)

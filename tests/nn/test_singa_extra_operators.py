@@ -7,11 +7,11 @@ import pickle
 
 import numpy as np
 import pytest
+from minigrad.tensor import Tensor
 
 import minigrad as mg
 from minigrad import autograd
 from minigrad.autograd import further_operators, operators
-from minigrad.tensor import Tensor
 from tests.helpers.torch_pairs import normal
 
 A, B, ROW, COLUMN = normal(3, 4), normal(3, 4, seed=1), normal(4), normal(3, 1)

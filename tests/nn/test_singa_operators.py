@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from minigrad.tensor import Tensor
 
 import minigrad as mg
 from minigrad import autograd, opt, tensor
 from minigrad.autograd.operators import NAMES
-from minigrad.tensor import Tensor
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import normal
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.primitive import registry
 from minigrad.ops import chance
-from minigrad.primitive import registry
 
 
 def test_every_draw_is_tested_here() -> None:

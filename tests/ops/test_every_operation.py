@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 from tests.helpers import case_checks as checking
 from tests.helpers.op_cases import CASES, Case, sample
 from tests.helpers.tables import in_one_test

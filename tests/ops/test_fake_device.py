@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import backend
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 from tests.helpers import case_checks as checking
 from tests.helpers.fake_device import LINALG, METHODS, NAMES, FakeArray, fake, synchronised
 from tests.helpers.op_cases import CASES, Case

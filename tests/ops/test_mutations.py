@@ -2,7 +2,7 @@
 
 import pytest
 
-from minigrad.primitive import Rule, registry
+from minigrad.core.primitive import Rule, registry
 from tests.helpers import case_checks as checking
 from tests.helpers.op_cases import CASES
 from tests.helpers.tables import in_one_test

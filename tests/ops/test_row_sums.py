@@ -23,7 +23,7 @@ def test_sums_and_means_of_rows(shape: tuple[int, ...], dtype: str) -> None:
     sizes = (*(1,) * (len(shape) - 1), shape[-1])
     for target in (shape[-1:], sizes):
         np.testing.assert_allclose(
-            mg.primitive.registry["sum_to"](mg.tensor(x), shape=target).numpy(),
+            mg.core.primitive.registry["sum_to"](mg.tensor(x), shape=target).numpy(),
             x.astype(np.longdouble).sum(tuple(range(len(shape) - 1))).reshape(target).astype(dtype),
             atol=4 * bound * max(1, shape[0]),
         )

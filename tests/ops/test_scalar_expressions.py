@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minigrad import scalar
-from minigrad.primitive import constant, elementwise, registry
+from minigrad.core.primitive import constant, elementwise, registry
 from tests.helpers.op_cases import CASES, Case
 
 MEANING: dict[str, Any] = {

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.primitive import registry
 from minigrad.ops import network, windows
-from minigrad.primitive import registry
 from minigrad.program import trace
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test

@@ -8,9 +8,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
+from minigrad.core.primitive import registry
 from minigrad.errors import InPlaceError, ProgramError
 from minigrad.nn import functional as F
-from minigrad.primitive import registry
 from minigrad.program import EagerWarning, trace
 from minigrad.program.capture import AT_MOST, CapturedProgram, CaptureError
 from tests.helpers.fake_cuda import Graph, Stream, cuda, log

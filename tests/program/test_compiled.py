@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import nn, observe, optim
+from minigrad import nn, optim
+from minigrad.core import modes
 from minigrad.nn import functional as F
 from minigrad.program import Compiled, EagerWarning, Recorder
 from minigrad.program.payload import Recorded
@@ -646,7 +647,7 @@ def test_hooks_and_observers() -> None:
         def end(self, event: Any) -> None: ...
 
     watcher = Watcher()
-    with observe.watching(watcher), pytest.warns(EagerWarning, match="somebody watches"):
+    with modes.observing(watcher), pytest.warns(EagerWarning, match="somebody watches"):
         compiled()
     assert watcher.events > 2
     compiled()

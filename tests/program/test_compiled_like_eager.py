@@ -589,7 +589,7 @@ def _training() -> tuple[Any, Any]:
         states = [{k: np.copy(v).tolist() for k, v in s.items()} for s in o.state.values()]
         gradients = [None if p.grad is None else p.grad.tolist() for p in model.parameters()]
         facts = [(t.tolist(), t._version, type(t.array).__name__) for t in tensors]
-        modes = mg.is_grad_enabled(), len(mg.observe.observers), repr(mg.functions.random_state())
+        modes = mg.is_grad_enabled(), len(mg.core.modes.observers), repr(mg.functions.random_state())
         return repr((facts, gradients, states, modes))
 
     return step, seen

@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backend import bfloat16_dtype
-from minigrad.primitive import registry
+from minigrad.core.primitive import registry
 from minigrad.program import trace
 from minigrad.program.run import interpret
 from tests.helpers.op_cases import CASES, Case

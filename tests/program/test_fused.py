@@ -17,9 +17,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import backend, optim
+from minigrad.core.primitive import registry
 from minigrad.errors import DeviceError, ProgramError
 from minigrad.nn import functional as F
-from minigrad.primitive import registry
 from minigrad.program import trace
 from minigrad.program.capture import CapturedProgram
 from minigrad.program.fused import ARGUMENTS, HELPERS, LONGEST, Fused, expression, groups, kernels

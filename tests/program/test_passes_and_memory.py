@@ -12,8 +12,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.core.primitive import registry
 from minigrad.errors import ProgramError
-from minigrad.primitive import registry
 from minigrad.program import Instruction, Literal, Program, Ref, Type, trace
 from minigrad.program.memory import Arena
 from minigrad.program.passes import with_constants_folded, without_dead_code, without_repetitions

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import observe, primitive
+from minigrad.core import modes, primitive
 from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTooLargeError
 from minigrad.trace import check_laws, first_divergence, state_at, table, validate
 from minigrad.trace.replay import cut_sums
@@ -26,7 +26,7 @@ from tests.helpers.work_count import work
 def traced(f, *args, **options):
     trace = validate(trace_function(f, *args, **options))
     assert check_laws(trace) == []
-    assert observe.observers == [] and observe.current() is None
+    assert modes.observers == [] and modes.observation.event is None
     return trace
 
 
@@ -409,7 +409,7 @@ def test_an_exception_inside_passes_through_untouched():
     with pytest.raises(Mine) as caught:
         trace_function(f, 1.0)
     assert caught.value is problem and not getattr(problem, "__notes__", []) and problem.__cause__ is None
-    assert observe.observers == [] and observe.current() is None
+    assert modes.observers == [] and modes.observation.event is None
     traced(lambda x: x * x, 1.0)
 
 
@@ -479,7 +479,7 @@ def test_several_threads_do_not_see_one_another():
     for t in threads:
         t.join()
     assert errors == [] and len(found) == 12 and all(t == expected for t in found)
-    assert observe.observers == []
+    assert modes.observers == []
 
 
 def test_tracing_leaves_no_garbage_behind():

@@ -53,13 +53,13 @@ def test_operations_of_one_call_follow_one_another(traced):
 
 
 def test_a_module_unwatched_is_called_as_before():
-    from minigrad import observe
+    from minigrad.core import modes
 
     seen = []
 
     class Asks(nn.Module):
         def forward(self, x):
-            seen.append(observe.owners())
+            seen.append(modes.observation.owners)
             return x
 
     Asks()(mg.tensor(1.0))
@@ -71,7 +71,7 @@ def test_a_module_unwatched_is_called_as_before():
                 return 1 / 0
 
         trace_function(Fails(), 1.0)
-    assert observe.owners() == ()
+    assert modes.observation.owners == ()
 
 
 def test_every_kept_value_is_let_go_once_after_its_last_reading(traced):

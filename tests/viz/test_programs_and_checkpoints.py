@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad import observe, viz
+from minigrad import viz
 from minigrad.autograd.checkpoint import FIRST
+from minigrad.core import modes
 from minigrad.errors import GraphError
 from minigrad.program import trace as record
 from minigrad.trace import check_laws, state_at, validate
@@ -310,7 +311,7 @@ def test_watching_keeps_no_checkpoint_alive():
         def end(self, event):
             pass
 
-    with observe.watching(Regions()):
+    with modes.observing(Regions()):
         trace_function(twice, 0.5, mode="reverse")
     assert len(regions) == 1 and regions[0]() is None
 
@@ -385,7 +386,7 @@ def test_the_trace_lets_go_what_the_engine_lets_go_and_when(lines, mode):
     beside = Alive()
     gc.disable()
     try:
-        with observe.watching(beside):
+        with modes.observing(beside):
             trace = validate(trace_function(space["f"], 0.25, mode=mode, source=source))
     finally:
         gc.enable()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.modes import observing
+from minigrad.core.primitive import registry
 from minigrad.errors import ShapeError
-from minigrad.observe import watching
-from minigrad.primitive import registry
 from minigrad.watch.cost import MODES, Cost, cost_of, count_operations
 from tests.helpers.op_cases import CASES
 from tests.helpers.tables import in_one_test
@@ -38,7 +38,7 @@ def test_every_formula_works_on_the_operations_own_sample(case):
                 seen.append(cost_of(event.primitive, event.args, results, event.params))
 
     dtype = "float64" if case.real else "complex128"
-    with mg.no_grad(), watching(Watch()):
+    with mg.no_grad(), observing(Watch()):
         case.run([mg.tensor(a) for a in case.inputs(dtype)])
     assert seen
     for cost in seen:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.primitive import elementwise, registry
+from minigrad.core.primitive import elementwise, registry
 from minigrad.trace.text import text_of
 from minigrad.watch import words
 from minigrad.watch.derivatives import LARGEST, rule_of

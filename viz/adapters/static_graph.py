@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from minigrad.core.primitive import Primitive
 from minigrad.graph import ConstantOp, Executor, Node
 from minigrad.graph.evaluation import evaluate
-from minigrad.primitive import Primitive
 from minigrad.trace.schema import SCHEMA, validate
 from minigrad.watch import words
 

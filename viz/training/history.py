@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from minigrad.viz.export.files import whole
 
-from minigrad.engine.modes import no_grad
+from minigrad.core.tensor import Tensor, as_tensor
+from minigrad.grad_mode import no_grad
 from minigrad.nn import Module
-from minigrad.tensor import Tensor, as_tensor
 
 SCHEMA = "minigrad.history/1"
 BINS = 24

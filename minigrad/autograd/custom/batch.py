@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...batching import Batched
 from ...batching.boundary import enter, leave, shared
 from ...batching.value import axes_of, union
-from ...engine.modes import state
-from ...engine.record import history
+from ...core.modes import state
+from ...core.tensor import Tensor
+from ...core.views import grad_node
 from ...errors import BatchingError
-from ...tensor import Tensor
 
 if TYPE_CHECKING:
     from ..function import Function
@@ -36,7 +36,7 @@ def is_batched(args: tuple[Any, ...]) -> bool:
 def joined(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, those with a history from outside as members of the batch, so that their gradients are summed over the examples."""
     axes = union([a.array for a in args if isinstance(a, Tensor)])
-    return tuple(shared(a, axes) if isinstance(a, Tensor) and history(a) is not None else a for a in args)
+    return tuple(shared(a, axes) if isinstance(a, Tensor) and grad_node(a) is not None else a for a in args)
 
 
 def run_rule(cls: type[Function], args: tuple[Any, ...]) -> Any:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import is_immutable
+from ...core.graph import Node, Version
+from ...core.tensor import Leaf, Tensor, memory_version, wrap
 from ...errors import GraphFreedError, InPlaceError
-from ...nodes import Leaf, Node, Version
-from ...tensor import Tensor, memory_version, wrap
 
 if TYPE_CHECKING:
     from .node import FunctionNode

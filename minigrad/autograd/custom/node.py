@@ -11,13 +11,13 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import primitive
 from ...backend import NumpyArray, Shape, is_complex, zeros
-from ...engine.modes import state
-from ...engine.record import history
+from ...core import primitive
+from ...core.graph import Node, Pick, next_sequence_number
+from ...core.modes import state
+from ...core.tensor import Tensor, wrap
+from ...core.views import grad_node
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
-from ...nodes import Node, Pick, next_birth
-from ...tensor import Tensor, wrap
 from .context import FunctionCtx
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class FunctionNode(Node):
     __slots__ = ("ctx", "function", "is_tensor", "picks", "several", "tangents")
 
     def __init__(self, function: type[Function], ctx: FunctionCtx, args: Sequence[Any], parents: tuple[Node | None, ...]) -> None:
-        self.born, self.parents, self.hooks, self.retained = next_birth(), parents, None, None
+        self.sequence_number, self.parents, self.hooks, self.retained = next_sequence_number(), parents, None, None
         self.function, self.ctx, self.tangents = function, ctx, None
         self.is_tensor = tuple(isinstance(a, Tensor) for a in args)
         self.picks: list[weakref.ref[Pick]] | None = None
@@ -81,7 +81,7 @@ class FunctionNode(Node):
         made = self.picks[output]()
         if made is None:
             made = Pick()
-            made.born, made.parents, made.index, made.hooks, made.retained = next_birth(), (self,), output, None, None
+            made.sequence_number, made.parents, made.index, made.hooks, made.retained = next_sequence_number(), (self,), output, None, None
             made.shape, made.dtype = self.shape[output], self.dtype[output]  # type: ignore[assignment]
             self.picks[output] = weakref.ref(made)
         return made
@@ -198,7 +198,7 @@ class FunctionNode(Node):
                 )
             grad = primitive.registry["cast"](grad, dtype=parent.dtype)
         if live:
-            return grad if state.recording or history(grad) is None else wrap(grad.array, None, grad.tangents)
+            return grad if state.recording or grad_node(grad) is None else wrap(grad.array, None, grad.tangents)
         if grad.tangents and any(level in state.levels for level in grad.tangents):
             raise NotDifferentiableError(
                 f"{self.function.__name__}.backward used a tensor with a tangent that was neither an argument nor saved, so forward mode "
@@ -221,7 +221,7 @@ class SecondTimeNode(Node):
     __slots__ = ("function_name",)
 
     def __init__(self, function_name: str, parents: tuple[Node | None, ...], value: Tensor) -> None:
-        self.born, self.parents, self.hooks, self.retained = next_birth(), parents, None, None
+        self.sequence_number, self.parents, self.hooks, self.retained = next_sequence_number(), parents, None, None
         self.shape, self.dtype, self.function_name = value.shape, value.dtype, function_name
 
     def name(self) -> str:

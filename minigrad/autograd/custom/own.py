@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...backend import is_differentiable
-from ...engine import own_rule
-from ...engine.modes import enable_grad
+from ...core.tensor import Tensor
 from ...errors import AutogradError, DTypeError, NotDifferentiableError, ShapeError
 from ...func.gradients import fresh, pulled
 from ...functions import zeros_like
-from ...tensor import Tensor
+from ...grad_mode import enable_grad
 from ..function import Function
 
 
@@ -135,6 +134,3 @@ class BackwardHookFunction(Function):
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangents themselves."""
         return tangents
-
-
-own_rule.run, own_rule.together = run_with_rule, BackwardHookFunction.apply

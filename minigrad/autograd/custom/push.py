@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import observe, primitive
 from ...backend import is_complex, is_differentiable, zeros
-from ...engine.forward import lowered
-from ...engine.modes import state
+from ...core import modes, primitive
+from ...core.forward import lowered
+from ...core.modes import state
+from ...core.tensor import Tensor, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, ShapeError
-from ...tensor import Tensor, wrap
 from .context import FunctionCtx, contains
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ def push_through(
     if not any(may_have_history(ctx, r) for r, _ in same):
         return
     rule = cls._forward_rule()
-    if any(t.window is not None for t in ctx._dirty):
+    if any(t.view_of is not None for t in ctx._dirty):
         raise InPlaceError(f"{cls.__name__}: in forward mode, a Function cannot modify a view in place. Give it a .clone().")
     for level in levels:
         given = [_tangent(a, t, level, ctx) for a, t in zip(args, tangents, strict=True)]
         push: Callable[..., Any] = lambda p, a, q, given=given, level=level: _pushed(rule, ctx, given, outs, level)
         pushed = (
-            observe.run("tangent", cls._declaration, (*args, tuple(outs) if len(outs) > 1 else outs[0], level), {}, push)
-            if observe.observers
+            modes.run_observed("tangent", cls._declaration, (*args, tuple(outs) if len(outs) > 1 else outs[0], level), {}, push)
+            if modes.observers
             else push(None, (), {})
         )
         for (result, out), tangent in zip(same, (p for p, o in zip(pushed, outs, strict=True) if isinstance(o, Tensor)), strict=True):

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import Array
-from ...engine.inplace import assign
-from ...engine.modes import state
-from ...engine.record import history
+from ...core.graph import Node
+from ...core.modes import state
+from ...core.tensor import Leaf, Tensor, alias, memory_version, wrap
+from ...core.views import View, assign, grad_node
 from ...errors import AutogradError, InPlaceError
-from ...nodes import Leaf, Node
-from ...tensor import Tensor, View, alias, memory_version, wrap
 from .context import FunctionCtx, Saved, contains
 from .node import FunctionNode
 from .push import Tangents, may_have_history, push_through
@@ -33,7 +32,7 @@ def bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], sp
     if split:
         bound.apply_defaults()
     for name, value in bound.kwargs.items():
-        if isinstance(value, Tensor) and history(value) is not None:
+        if isinstance(value, Tensor) and grad_node(value) is not None:
             raise AutogradError(
                 f"{cls.__name__}.apply: the keyword-only argument {name!r} requires grad, but only positional ones get gradients."
             )
@@ -47,7 +46,7 @@ def bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], sp
 def run(cls: type[Function], args: tuple[Any, ...], options: dict[str, Any], split: bool) -> Any:
     """Run `forward` (and, if `split`, `setup_context`) and put the results into the graph. Returns what the user gets."""
     name, recording = cls.__name__, state.recording
-    parents = tuple(history(a) if isinstance(a, Tensor) else None for a in args)
+    parents = tuple(grad_node(a) if isinstance(a, Tensor) else None for a in args)
     tangents: list[Tangents] = [a.tangents if isinstance(a, Tensor) else None for a in args]
     ctx = FunctionCtx(name, args)
     ctx.needs_input_grad = tuple(p is not None for p in parents)
@@ -139,8 +138,9 @@ def _base_of(result: Tensor, out: Tensor) -> Tensor | None:
     """The tensor whose memory an output looks into: the result's base if that is a view, the result if the output is an alias of it, else
     None.
     """
-    if result.window is not None and not isinstance(history(result), Leaf):
-        return result.window.base
+    if result.view_of is not None and not isinstance(grad_node(result), Leaf):
+        base: Tensor = result.view_of.base
+        return base
     return None if out is result else result
 
 
@@ -154,7 +154,7 @@ def _save(tensor: Tensor, ctx: FunctionCtx, args: Sequence[Any], parents: Sequen
     for argument, parent in zip(args, parents, strict=True):
         if tensor is argument:
             return Saved(tensor, parent, None)
-    return Saved(tensor, history(tensor), None)
+    return Saved(tensor, grad_node(tensor), None)
 
 
 def _saved_tangents(tensor: Tensor | None, ctx: FunctionCtx, args: Sequence[Any], tangents: Sequence[Tangents], same: Any) -> Tangents:
@@ -202,4 +202,4 @@ class FunctionView:
 
 def as_function_view(name: str, out: Tensor, base: Tensor) -> None:
     version = memory_version(out)
-    out.window = View(base, None, (FunctionView(name, base, out), {}), version.count, "function")  # type: ignore[arg-type]
+    out.view_of = View(base, None, (FunctionView(name, base, out), {}), version.count, "function")  # type: ignore[arg-type]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
 from ...ops.elementwise import select
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor
+from ...ops.narrow import in_float32
 from .common import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 

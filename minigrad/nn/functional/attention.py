@@ -8,9 +8,9 @@ import math
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, softmax, where
-from ...tensor import Tensor, as_tensor
 from .dropouts import dropout
 from .linear_maps import linear
 from .padding import pad

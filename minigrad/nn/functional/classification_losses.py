@@ -8,11 +8,11 @@ import math
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import DTypeError, ShapeError
 from ...functions import exp, log_softmax, where
 from ...ops import network
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor
+from ...ops.narrow import in_float32
 from .common import check_range, on_axis
 from .linear_maps import linear
 from .reduction import pair, reduced

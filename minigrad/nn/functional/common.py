@@ -9,9 +9,9 @@ from typing import Any
 
 from ... import backend, functions
 from ...backend import DType
-from ...engine.inplace import assign, check_target
+from ...core.tensor import Tensor, as_tensor, wrap
+from ...core.views import assign, check_target
 from ...errors import DTypeError, ShapeError
-from ...tensor import Tensor, as_tensor, wrap
 
 # ---------------------------------------------------------------------------------------------------------------- arguments
 

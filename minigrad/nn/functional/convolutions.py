@@ -11,12 +11,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import in_own_memory, stack
 from ...ops import windows
 from ...ops.index import unwindow
 from ...ops.shape import pad_axis
-from ...tensor import Tensor, as_tensor
 from .common import channels_hint, each, on_axis
 
 # ------------------------------------------------------------------------------------------------------------- convolution

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, clamp, in_own_memory
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor
+from ...ops.narrow import in_float32
 
 
 def length(x: Tensor, p: float, dim: int) -> Tensor:

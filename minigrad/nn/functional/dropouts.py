@@ -9,9 +9,9 @@ from typing import Any
 
 from ... import functions
 from ...batching import per_example
+from ...core.tensor import Tensor, as_tensor
 from ...functions import where
 from ...ops import chance
-from ...tensor import Tensor, as_tensor
 from .activations import SELU_ALPHA, SELU_SCALE
 from .common import placed
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ... import backend, functions
 from ...batching import is_batched_index
+from ...core.tensor import Tensor, as_tensor, overwrite_payload
 from ...errors import BatchingError, DTypeError, ShapeError
 from ...functions import arange, clamp, where
 from ...ops import sorting
 from ...ops.index import index_put, scatter_extreme
-from ...tensor import Tensor, as_tensor, overwrite_payload
 from .common import check_integers, check_range
 from .distances import length
 

@@ -14,9 +14,9 @@ import math
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import DTypeError, ShapeError
 from ...functions import arange, cat, trunc
-from ...tensor import Tensor, as_tensor
 from .common import each
 from .pooling import _check_images
 

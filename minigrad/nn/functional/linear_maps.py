@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import matmul
 from ...ops import network
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor
+from ...ops.narrow import in_float32
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:

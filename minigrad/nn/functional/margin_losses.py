@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, clamp, softplus, where
-from ...tensor import Tensor, as_tensor
 from .common import check_integers, check_range
 from .distances import pairwise_distance
 from .reduction import pair, reduced

@@ -11,11 +11,11 @@ import math
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor, overwrite_payload
 from ...errors import DTypeError, ShapeError
 from ...ops import network, windows
+from ...ops.narrow import in_float32
 from ...ops.reduce import mean
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor, overwrite_payload
 from .common import as_shape, check_axes, on_axis
 
 

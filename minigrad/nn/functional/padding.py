@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import cat, in_own_memory
 from ...ops.shape import pad_axis
-from ...tensor import Tensor, as_tensor
 from .common import read, span
 
 

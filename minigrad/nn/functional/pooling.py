@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, cat, in_own_memory, where
 from ...ops import windows
 from ...ops.index import index_put
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor
+from ...ops.narrow import in_float32
 from .common import check_integers, check_range, each, on_axis, span, table
 
 # ------------------------------------------------------------------------------------------------------- the largest element

@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
-from ...tensor import Tensor, as_tensor
 
 
 def reduced(loss: Tensor, reduction: str, function: str) -> Tensor:

@@ -9,11 +9,11 @@ from typing import Any
 
 from ... import functions
 from ...batching import all_examples
+from ...core.tensor import Tensor, as_tensor, wrap
 from ...errors import ShapeError
 from ...functions import exp, where
 from ...ops.elementwise import select
-from ...primitive import in_float32
-from ...tensor import Tensor, as_tensor, wrap
+from ...ops.narrow import in_float32
 from .reduction import check_real, pair, reduced
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import DTypeError, ShapeError
 from ...functions import clamp, in_own_memory
-from ...tensor import Tensor, as_tensor
 from .common import each, on_axis, read, table
 from .pooling import adaptive_mean
 

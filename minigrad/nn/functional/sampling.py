@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, clamp, floor, where
-from ...tensor import Tensor, as_tensor
 from .common import on_axis
 
 

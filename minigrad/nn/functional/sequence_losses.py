@@ -8,9 +8,9 @@ import math
 from typing import Any
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor
 from ...errors import DTypeError, ShapeError
 from ...functions import arange, cat, clamp, logsumexp, stack, where
-from ...tensor import Tensor, as_tensor
 from .reduction import reduced
 
 

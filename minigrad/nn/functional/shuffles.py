@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import in_own_memory
-from ...tensor import Tensor, as_tensor
 from .common import check_axes
 
 

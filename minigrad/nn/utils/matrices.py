@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ... import linalg
+from ...core.tensor import Tensor
 from ...functions import randn
-from ...tensor import Tensor
 from .. import functional as F
 from ..layers import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, TypeVar
 
-from ...engine.modes import no_grad
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...grad_mode import no_grad
 from .. import functional as F
 from ..module import Module
 from .matrices import default_axis, matrix_of, norm_except, random_direction

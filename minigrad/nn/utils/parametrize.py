@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from ...engine.modes import no_grad
-from ...tensor import Tensor, role_of
+from ...core.tensor import Tensor
+from ...grad_mode import no_grad
+from ...roles import role_of
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ... import backend, functions
+from ...core.tensor import Tensor, as_tensor, wrap
 from ...errors import ShapeError
-from ...tensor import Tensor, as_tensor, wrap
 from .. import functional as F
 
 

@@ -611,7 +611,7 @@ MENDS = {
     ],
     "order": [
         lambda output: zoo.ANIMALS["D"](output)[::-1],
-        lambda output: sorted(zoo.ANIMALS["D"](output), key=lambda node: node.born),
+        lambda output: sorted(zoo.ANIMALS["D"](output), key=lambda node: node.sequence_number),
         lambda output: sorted(zoo.ANIMALS["D"](output), key=lambda node: node.name, reverse=True),
         lambda output: [output],
         lambda output: [n for n in zoo.order(output) if n.parents],

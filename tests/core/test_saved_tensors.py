@@ -542,14 +542,14 @@ def test_packed_values_go_with_the_graph_by_reference_count():
 
 
 def test_nothing_stays_behind_after_the_block():
-    from minigrad import observe
+    from minigrad.core import modes
 
     x = mg.ones(2, requires_grad=True)
     with hooks(mg, *same), hooks(mg, *same):
         pass
     with pytest.raises(KeyError), mg.autograd.graph.allow_mutation_on_saved_tensors(), hooks(mg, *same):
         raise KeyError
-    assert observe.observers == []
+    assert modes.observers == []
     assert type((x * x).grad_fn).__name__ == "OpNode"
 
 

@@ -741,7 +741,7 @@ def test_results_that_are_not_views_share_no_memory(name, dtype):
         except (RuntimeError, TypeError, IndexError, ValueError):
             continue  # not for this dtype or shape
         assert not np.shares_memory(np.asarray(out.array), np.asarray(x.array)), shape
-        if out.window is None and out.dtype == mg.bool_:
+        if out.view_of is None and out.dtype == mg.bool_:
             continue
         out.fill_(0)
         assert (x == 1).all(), shape

@@ -1,7 +1,4 @@
-"""The short way through an operation leaves what the long way leaves, and is not taken where it must not be.
-
-Whoever watches sends everything the long way, so each comparison runs the same call unwatched and watched.
-"""
+"""The fast paths leave what the core leaves, and are not taken where they must not be."""
 
 import itertools
 import warnings
@@ -10,14 +7,14 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import backend, observe
+from minigrad import backend, fast
 from minigrad.autograd import forward_ad
-from minigrad.engine import direct, record
+from minigrad.core import apply, modes, primitive
+from minigrad.core.graph import reached_from, youngest_first
+from minigrad.core.primitive import registry
 from minigrad.errors import InPlaceError, ShapeError
-from minigrad.nodes import reached_from, youngest_first
 from minigrad.ops import elementwise as ew
 from minigrad.ops import linalg as la
-from minigrad.primitive import registry
 from tests.helpers.op_cases import CASES
 from tests.helpers.tables import in_one_test
 
@@ -34,11 +31,11 @@ class Watcher:
 
 
 def both_ways(call):
-    """What `call` gives the short way and the long way; any long way of the first is an error."""
+    """What `call` gives by the fast paths and by the core; the first must not need the core."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(direct, "apply", lambda prim, args, params: pytest.fail(f"{prim.name} went the long way"))
+        patch.setattr(primitive, "run", lambda prim, args, params: pytest.fail(f"{prim.name} has no fast path"))
         short = call()
-    with observe.watching(Watcher()):
+    with fast.disabled():
         long = call()
     return short, long
 
@@ -51,7 +48,7 @@ def same(a, b):
 def assert_same_graph(short, long):
     """The same result, and the same node with the same parents: all that a reverse pass, a picture or an in-place check looks at."""
     assert same(short.array, long.array)
-    assert (short.window is None) == (long.window is None)
+    assert (short.view_of is None) == (long.view_of is None)
     assert short.tangents is long.tangents is None
     a, b = short.node, long.node
     assert type(a) is type(b)
@@ -77,31 +74,83 @@ def operands_of(arrays, wanted):
     return [mg.tensor(a, requires_grad=w) for a, w in zip(arrays, wanted, strict=True)]
 
 
-PLAIN = [
-    case
-    for case in CASES
-    if case.route is None
-    and case.real
-    and len(case.domains) in (1, 2)
-    and not any(domain in ("bool", "int") for domain in case.domains)
-    and direct.is_direct(registry[case.primitive], len(case.domains))
-]
+def real_numbers(case):
+    return case.real and not any(domain in ("bool", "int") for domain in case.domains)
 
 
-def test_most_operations_have_a_short_way():
-    assert len({case.primitive for case in PLAIN}) > 90
+def has_fast_path(case):
+    return registry[case.primitive].promote != "branches"
+
+
+PLAIN = [case for case in CASES if case.route is None and real_numbers(case) and has_fast_path(case)]
+
+
+def test_most_operations_have_a_fast_path():
+    assert len({case.primitive for case in PLAIN}) > 120
 
 
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.id)
-def test_both_ways_leave_the_same_graph(case, dtype):
+def test_the_fast_path_leaves_the_same_graph(case, dtype):
     if case.fixed_dtype:
         pytest.skip("its result's dtype is a parameter")
     arrays = case.inputs(dtype)
     for wanted in itertools.product((False, True), repeat=len(arrays)):
         short, long = both_ways(lambda wanted=wanted: case.run(operands_of(arrays, wanted)))
         assert_same_graph(short, long)
+
+
+def value_and_gradients(case, arrays):
+    """The result of a case, its gradients with a fixed cotangent, and the gradients of those."""
+    inputs = [mg.tensor(a, requires_grad=i in case.differentiable()) for i, a in enumerate(arrays)]
+    result = case.run(inputs)
+    if not result.requires_grad:
+        return [result.array]
+    cotangent = mg.tensor(np.linspace(-1, 1, result.numel()).reshape(result.shape), dtype=result.dtype)
+    result.backward(cotangent, retain_graph=True)
+    wanted = [x for x in inputs if x.requires_grad]
+    first = mg.autograd.grad(result, wanted, cotangent, create_graph=True, allow_unused=True)
+    return [result.array, *(x.grad.array for x in wanted if x.grad is not None), *(g.array for g in first if g is not None)]
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_fast_and_plain_give_the_same_bits(case, dtype):
+    if not (case.complex if dtype == "complex128" else case.real):
+        pytest.skip("not offered for this dtype")
+    assert fast.is_enabled()
+    arrays = case.inputs(dtype)
+    mg.manual_seed(5)
+    short = value_and_gradients(case, arrays)
+    with fast.disabled():
+        mg.manual_seed(5)
+        long = value_and_gradients(case, arrays)
+    assert len(short) == len(long)
+    for found, expected in zip(short, long, strict=True):
+        assert same(found, expected)
+
+
+def test_the_switch_puts_everything_back():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(primitive, "run", lambda prim, args, params: calls.append(prim.name) or apply.apply(prim, args, params))
+        (-(x * 2.0 + 1.0)).sum().backward()
+        assert calls == []
+        with fast.disabled():
+            assert not fast.is_enabled()
+            with fast.disabled():
+                pass
+            assert not fast.is_enabled()
+            (-(x * 2.0 + 1.0)).sum().backward()
+        assert calls[:4] == ["mul", "add", "neg", "sum"]
+        count = len(calls)
+        assert fast.is_enabled()
+        (-(x * 2.0 + 1.0)).sum().backward()
+        assert len(calls) == count
+    assert x.grad.tolist() == [-6.0, -6.0]
 
 
 SHAPES = [((), ()), ((4,), (4,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (3,)), ((), (2, 2)), ((1,), ()), ((3, 1, 2), (2, 1))]
@@ -159,18 +208,18 @@ def test_products_and_their_gradients(shapes):
         assert same(found.array, expected.array)
 
 
-# ------------------------------------------------------------------------------------------------------------- the long way
+# -------------------------------------------------------------------------- what the core runs
 
 
-def long_ways(monkeypatch, call):
-    """Which operations of `call` go the long way."""
+def run_by_core(monkeypatch, call):
+    """Which operations of `call` the core runs."""
     found = []
 
     def counted(prim, args, params):
         found.append(prim.name)
-        return record.apply(prim, args, params)
+        return apply.apply(prim, args, params)
 
-    monkeypatch.setattr(direct, "apply", counted)
+    monkeypatch.setattr(primitive, "run", counted)
     call()
     return found
 
@@ -194,8 +243,8 @@ def long_ways(monkeypatch, call):
         (lambda x: ew.add(x, 1), []),
     ],
 )
-def test_what_is_not_plain_goes_the_long_way(monkeypatch, call, names):
-    assert long_ways(monkeypatch, lambda: call(mg.tensor([1.0, 2.0], requires_grad=True)))[:1] == names
+def test_what_is_not_plain_is_run_by_the_core(monkeypatch, call, names):
+    assert run_by_core(monkeypatch, lambda: call(mg.tensor([1.0, 2.0], requires_grad=True)))[:1] == names
 
 
 def test_an_array_beside_a_tensor_is_copied():
@@ -226,7 +275,7 @@ def test_the_wrong_number_of_operands_is_named(count):
         ew.sin(mg.ones(2), speed=2)
 
 
-def test_errors_have_the_long_ways_words():
+def test_errors_have_the_words_of_the_core():
     x = mg.ones(2, 3)
     with pytest.raises(ShapeError, match="sizes must be equal or 1, but 3 and 4 meet"):
         x + mg.ones(4)
@@ -281,7 +330,7 @@ def test_a_parameter_is_updated_alike(update, dtype, other):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if np.ndim(other) == 0 else "error")  # inf · 0 makes NumPy's bare product warn, as in `x * y`
         short = call()
-        with observe.watching(Watcher()):
+        with fast.disabled():
             long = call()
     assert same(short.array, long.array)
     assert short._version == long._version == 1
@@ -289,7 +338,7 @@ def test_a_parameter_is_updated_alike(update, dtype, other):
 
 def test_a_watched_update_is_seen():
     x = mg.ones(3)
-    with observe.watching(Watcher()) as watcher:
+    with modes.observing(Watcher()) as watcher:
         x -= 0.5
     assert watcher.seen == [("forward", "sub"), ("assign", None)]
     assert x.tolist() == [0.5, 0.5, 0.5]
@@ -304,7 +353,7 @@ def test_overlapping_memory_is_read_before_it_is_written():
         return x
 
     short = call()
-    with observe.watching(Watcher()):
+    with fast.disabled():
         assert same(short.array, call().array)
 
 

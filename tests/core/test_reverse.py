@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import observe
+from minigrad.core import modes
 from minigrad.errors import AutogradError, GraphFreedError, InPlaceError, NoGradientError, NonScalarError, ShapeError, UnusedInputError
 from tests.helpers.known_answers import Scenarios
 
@@ -32,7 +32,7 @@ class Count:
 
 
 def pulls_of(work):
-    with observe.watching(Count()) as count:
+    with modes.observing(Count()) as count:
         work()
     return count.pulls()
 
@@ -314,7 +314,7 @@ def test_each_node_runs_once_and_after_all_its_users():
     b = a * a
     c = (b + a).exp()
     y = (c * b).sum()
-    with observe.watching(Count()) as count:
+    with modes.observing(Count()) as count:
         y.backward()
     nodes = [node for phase, _, node in count.seen if phase == "backward"]
     assert len(nodes) == len(set(nodes)) == 6
@@ -446,7 +446,7 @@ def test_contributions_are_summed_in_the_order_of_edges():
     [(lambda g, x: (3 * x * x * g).sum(), ["cube_of_test", r"\(\)", r"\(2,\)", "input 0"]), (lambda g, x: None, ["cube_of_test", "None"])],
 )
 def test_a_rule_of_a_primitive_that_returns_something_else_than_the_contribution_is_named(rule, words):
-    from minigrad.primitive import elementwise, registry
+    from minigrad.core.primitive import elementwise, registry
 
     cube = elementwise("cube_of_test", lambda xp, x: x * x * x, rule)
     try:

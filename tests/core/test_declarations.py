@@ -2,7 +2,7 @@
 
 import pytest
 
-from minigrad.primitive import bilinear, elementwise, registry
+from minigrad.core.primitive import bilinear, elementwise, registry
 
 
 @pytest.mark.parametrize(

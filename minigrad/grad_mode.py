@@ -1,5 +1,4 @@
-"""The switches of the engine: whether operations are recorded for reverse mode, and which forward-mode levels are open. Both belong to a
-thread.
+"""PyTorch's grad modes: whether operations of this thread are recorded for reverse mode.
 
 `no_grad`, `enable_grad` and `set_grad_enabled` work as context managers, as decorators (also of generators and coroutines, for which the
 mode holds in each of their steps and not in between), with or without parentheses.
@@ -10,30 +9,22 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import Callable
 from typing import Any, TypeVar
+
+from .core.modes import state
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _State(threading.local):
-    recording = True
-    levels: tuple[int, ...] = ()
-    batches: tuple[Any, ...] = ()
-    walk: Any = None
-    needed: Any = None
-    inside: int = 0
+class _Told(threading.local):
+    """What this thread was told that changes nothing in the engine."""
+
     multithreading = True
     inference = False
 
 
-state = _State()
-"""This thread's switches; `state.recording` is what no_grad turns off, `state.batches` holds the axes of the vmaps that are running,
-`state.walk` the nodes of the reverse pass under way (None: there is none), `state.needed` those of them on a path to what is wanted,
-`state.inside` how many passes wait for it to end."""
-_level_numbers = count(1)
+_told = _Told()
 
 
 def is_grad_enabled() -> bool:
@@ -211,20 +202,25 @@ class inference_mode(_GradMode):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._around.append(state.inference)
-        state.inference = not self.mode
+        self._around.append(_told.inference)
+        _told.inference = not self.mode
 
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
-        state.inference = self._around.pop()
+        _told.inference = self._around.pop()
 
     def _fresh(self) -> inference_mode:
         return inference_mode(not self.mode)
 
 
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`."""
+    return _told.inference
+
+
 def is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` was last told in this thread."""
-    return state.multithreading
+    return _told.multithreading
 
 
 class set_multithreading_enabled:
@@ -234,27 +230,15 @@ class set_multithreading_enabled:
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode, self._before = bool(mode), state.multithreading
-        state.multithreading = self.mode
+        self.mode, self._before = bool(mode), _told.multithreading
+        _told.multithreading = self.mode
 
     def __enter__(self) -> None:
-        state.multithreading = self.mode
+        _told.multithreading = self.mode
 
     def __exit__(self, *_: object) -> None:
-        state.multithreading = self._before
+        _told.multithreading = self._before
 
     def __call__(self, function: F) -> F:
-        state.multithreading = self._before  # only the function's calls are affected
+        _told.multithreading = self._before  # only the function's calls are affected
         return decorated(function, lambda: set_multithreading_enabled(self.mode))
-
-
-@contextmanager
-def forward_level() -> Iterator[int]:
-    """Open a new, innermost level of forward mode; its number is larger than those of all levels around it."""
-    level = next(_level_numbers)
-    outer = state.levels
-    state.levels = (*outer, level)
-    try:
-        yield level
-    finally:
-        state.levels = outer

@@ -1,0 +1,202 @@
+"""What happens when an operation is called: promote, compute, record, push tangents.
+
+Arrays in, array out: a derivative rule computes. With a Tensor among the arguments, a Tensor out.
+If an input has a node and recording is on, the result gets a node, which saves exactly the values
+that the derivative rules name. If an input has tangents, the result gets tangents.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import explain
+from ..backend import (
+    FAST_DTYPES,
+    MODULES,
+    PYTHON_SCALARS,
+    array_module,
+    as_payload,
+    canonical,
+    default_dtype,
+    device_context,
+    is_differentiable,
+    numpy,
+    result_type,
+)
+from ..errors import ShapeError
+from . import forward, modes, primitive
+from .graph import Node
+from .modes import state
+from .primitive import Primitive
+from .tensor import Payload, Tensor, as_tensor, make_node, make_pick, wrap
+from .views import mark_view, refresh_view
+
+
+def apply(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Run an operation on tensors, arrays and numbers; observers see it.
+
+    Raises ShapeError, DTypeError, DeviceError, or what the array library raises.
+    """
+    try:
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        if not tensors and not modes.observers:
+            return _apply_to_arrays(prim, args, params)
+        if not tensors:
+            return modes.run_observed("forward", prim, args, params, _apply_to_arrays)
+        for a in tensors:
+            kind: Any = type(a)
+            if kind is not Tensor:  # a node of a static graph
+                return kind.__minigrad_apply__(prim, args, params)
+        operands = promote_operands(prim, args)
+        if not modes.observers:
+            return apply_to_tensors(prim, operands, params)
+        # Observers see what was given, and the casts of tensors as operations of their own.
+        shown = args
+        if operands is not args:
+            pairs = zip(args, operands, strict=True)
+            shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
+        run = lambda *_: apply_to_tensors(prim, operands, params)
+        return modes.run_observed("forward", prim, shown, params, run)
+    except ValueError as error:
+        reason = None if isinstance(error, ShapeError) else explain.not_broadcast(prim, args)
+        if reason is not None:
+            raise reason from None
+        raise
+    except OverflowError:  # NumPy refuses Python integers that the dtype cannot hold
+        wrapped = explain.integers_in_range(args)
+        if wrapped is None:
+            raise
+        return apply(prim, wrapped, params)
+
+
+def apply_to_tensors(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Run an operation on promoted operands: tensors and Python numbers."""
+    for a in args:
+        if type(a) is Tensor and a.view_of is not None:
+            refresh_view(a)
+    arrays = [a.array if type(a) is Tensor else a for a in args]
+    parents = [a.node if type(a) is Tensor else None for a in args]
+    recorded = state.recording and prim.kind != "constant" and any(parents)
+    if recorded:
+        for array in arrays:
+            if isinstance(array, Payload):
+                rewritten = array.__minigrad_rewrite__(prim, args, params)
+                if rewritten is not None:
+                    return rewritten
+    result = compute(prim, arrays, params)
+    outs = (wrap(result),) if prim.outputs == 1 else tuple(map(wrap, result))
+    if recorded:
+        record(prim, args, parents, params, outs)
+    if prim.view:
+        mark_view(prim, args[0], params, outs[0])
+    if prim.kind != "constant" and any([type(a) is Tensor and a.tangents for a in args]):
+        forward.push(prim, args, params, outs)
+    return outs[0] if prim.outputs == 1 else outs
+
+
+def record(
+    prim: Primitive,
+    args: tuple[Any, ...],
+    parents: list[Node | None],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
+) -> None:
+    """Give the results of a recorded operation their nodes: for several results, Picks of one."""
+    differentiable = [
+        d and is_differentiable(o.array.dtype)
+        for d, o in zip(prim.differentiable, outs, strict=True)
+    ]
+    if True not in differentiable:
+        return
+    node = make_node(prim, args, parents, params, outs)
+    for index, out in enumerate(outs):
+        if prim.outputs == 1:
+            out.node = node
+        elif differentiable[index]:
+            out.node = make_pick(node, index, out)
+
+
+def _apply_to_arrays(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """A rule's values have one dtype already, but a floating function may meet integers."""
+    if prim.promote == "float" and args and all(_is_integer(a) for a in args):
+        args = tuple(_floating(a) for a in args)
+    return compute(prim, args, params)
+
+
+def _is_integer(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is None or dtype.kind in "iub"
+
+
+def _floating(value: Any) -> Any:
+    if hasattr(value, "astype"):
+        return value.astype(default_dtype())
+    return float(value) if type(value) in (bool, int) else value
+
+
+def compute(prim: Primitive, arrays: Any, params: dict[str, Any]) -> Any:
+    """The forward function on arrays. A payload that runs operations itself is asked instead."""
+    for a in arrays:
+        if isinstance(a, Payload):
+            return a.__minigrad_apply__(prim, arrays, params)
+    library = array_module(arrays, prim.name)
+    with device_context(library, arrays, prim.name):
+        result = prim.forward(library, *arrays, **params)
+    return canonical(result) if prim.outputs == 1 else tuple([canonical(r) for r in result])
+
+
+def promote_operands(prim: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of one dtype, by PyTorch's rules; raw arrays become constant tensors."""
+    if _is_plain(args):
+        return args
+    operands = [_operand(a) for a in args]
+    if prim.real_only:
+        explain.refuse_complex(prim, operands)
+    if prim.promote is None:
+        return tuple(operands)
+    first = 1 if prim.promote == "branches" else 0
+    dtype = result_type([o.array if type(o) is Tensor else o for o in operands[first:]])
+    if prim.promote == "float" and not is_differentiable(dtype):
+        dtype = default_dtype()
+    cast = primitive.registry["cast"]
+    for i, given in enumerate(args):
+        operand = operands[i]
+        if i < first:
+            continue
+        if type(operand) is Tensor:
+            if operand.array.dtype != dtype:
+                if operand is given:
+                    operands[i] = cast(operand, dtype=dtype)
+                else:  # the conversion of a raw array is not recorded
+                    operands[i] = wrap(compute(cast, [operand.array], {"dtype": dtype}))
+        elif type(operand) in PYTHON_SCALARS and dtype.kind == "V":
+            operands[i] = wrap(as_payload(operand, dtype))  # NumPy would widen bfloat16
+    return tuple(operands)
+
+
+def _is_plain(args: tuple[Any, ...]) -> bool:
+    """Whether these are floating tensors of one dtype and Python numbers: nothing to promote."""
+    dtype = None
+    for a in args:
+        if type(a) is Tensor:
+            own = a.array.dtype
+            if own not in FAST_DTYPES or (dtype is not None and own != dtype):
+                return False
+            dtype = own
+        elif type(a) is not float and type(a) is not int:
+            return False
+    return True
+
+
+def _operand(value: Any) -> Any:
+    """A NumPy scalar counts as a Python number, as in PyTorch; an array or a list as a tensor."""
+    if type(value) is Tensor or type(value) in PYTHON_SCALARS:
+        return value
+    if isinstance(value, numpy.generic):
+        return value.item()
+    known = MODULES.get(type(value)) is not None
+    is_array = known or hasattr(value, "__array__") or isinstance(value, list | tuple)
+    return as_tensor(value) if is_array else value
+
+
+primitive.run = apply

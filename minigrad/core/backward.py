@@ -1,0 +1,423 @@
+"""Reverse mode: carry cotangents from the outputs back to the inputs.
+
+For y = f(x₁, …, xₙ) with operations vᵢ, the adjoint of a value is v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all
+operations j that used it. So a value may be processed only when all its users have been: the nodes
+are visited from the youngest to the oldest. One loop, no recursion; each node runs once, however
+many paths lead to it.
+
+An ordinary pass computes on raw arrays. When the derivative must itself be differentiable
+(`create_graph`, or forward mode through the backward pass) the same rules run on tensors: the pass
+is then `differentiable`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from .. import backend, explain
+from ..backend import NumpyArray
+from ..errors import AutogradError, NotDifferentiableError, ShapeError
+from . import modes, primitive
+from .graph import Node, OpNode, Pick, youngest_first
+from .modes import state
+from .primitive import OUTPUT
+from .tensor import Leaf, Tensor, make_pick, memory_version, wrap
+
+Report = list[tuple[Tensor, Tensor]]
+_tangents = attrgetter("tangents")
+
+
+class Pass:
+    """One reverse pass: what it was asked for, and where it stands.
+
+    order: the nodes, youngest first; targets: nodes whose cotangents are wanted (None: all leaves,
+    whose `.grad` grows); needed: the nodes on a path to what is wanted; cotangents: what has
+    arrived at each node so far; owned: nodes whose cotangent is a buffer that belongs to the pass
+    alone, which may be added to in place; captured: the complete cotangents of the targets.
+    accumulate, create_graph, retain_graph, report: see `differentiate`; differentiable: whether
+    rules run on tensors.
+    """
+
+    __slots__ = (
+        "accumulate",
+        "captured",
+        "cotangents",
+        "create_graph",
+        "differentiable",
+        "needed",
+        "order",
+        "owned",
+        "report",
+        "retain_graph",
+        "targets",
+    )
+
+    def __init__(
+        self,
+        roots: Sequence[Node],
+        seeds: Sequence[Tensor],
+        targets: Iterable[Node] | None,
+        accumulate: bool,
+        create_graph: bool,
+        retain_graph: bool,
+        report: Report | None,
+    ) -> None:
+        self.order, reached = youngest_first(roots)
+        self.targets = None if targets is None else set(targets)
+        self.needed = reached if self.targets is None else _leading_to(self.targets, self.order)
+        self.accumulate, self.create_graph = accumulate, create_graph
+        self.retain_graph, self.report = retain_graph, report
+        self.differentiable = (
+            create_graph or any(map(_tangents, seeds)) or any(map(_tangents, self.order))
+        )
+        self.cotangents: dict[Node, Any] = {}
+        self.owned: set[Node] = set()
+        self.captured: dict[Node, Tensor] = {}
+        for root, seed in zip(roots, seeds, strict=True):
+            if root in self.needed:
+                g = seed if self.differentiable else seed.array
+                self.cotangents[root] = self.cotangents[root] + g if root in self.cotangents else g
+
+    def visit(self, node: Node, g: Any) -> None:
+        """A node's cotangent g is complete: hooks see it, targets keep it, leaves store it, and
+        operations pull it back to their inputs."""
+        if node.hooks or node.retained is not None:
+            self.owned.discard(node)
+            g = _show_to_hooks(node, g, self.report)
+        if self.targets is not None and node in self.targets and self._capture(node, g):
+            return
+        if isinstance(node, Leaf):
+            if self.accumulate and node.stores_grad:
+                self._store(node, g)
+        elif type(node) is Pick:
+            _fill_slot(node, g, self.cotangents)
+        else:
+            parts, fresh = self._pull(node, g), _gives_fresh(node)
+            if not self.retain_graph:
+                node.release()
+            for parent, part in parts:
+                self.add(parent, part, fresh and part is not g)
+
+    def add(self, parent: Node, part: Any, fresh: bool) -> None:
+        """Add a contribution to a cotangent. The first one is kept as it is; it belongs to the pass
+        alone if the rule made it and it is no view."""
+        if parent not in self.cotangents:
+            self.cotangents[parent] = part
+            if fresh and type(part) is NumpyArray and part.base is None:
+                self.owned.add(parent)
+        elif parent in self.owned and type(part) is NumpyArray:
+            self.cotangents[parent] += part
+        else:
+            total = self.cotangents[parent] = self.cotangents[parent] + part
+            if type(total) is NumpyArray:
+                self.owned.add(parent)
+
+    def _capture(self, node: Node, g: Any) -> bool:
+        """Keep a target's cotangent. True if the pass need not go on to its inputs."""
+        self.owned.discard(node)
+        self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
+        if isinstance(node, Leaf) or any(parent in self.needed for parent in node.parents):
+            return False
+        if self.accumulate and node.has_hooks:  # its rule is not needed, but its hooks are
+            self._pull(node, g)
+        return True
+
+    def _pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
+        """One operation's contributions to its inputs; observers see the event "backward"."""
+        pull: Any = pull_operation if type(node) is OpNode else type(node).pull
+        if not modes.observers:
+            return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
+        params = node.params if isinstance(node, OpNode) else {}
+        run = lambda *_: pull(node, g, self.needed, self.differentiable)
+        parts: list[tuple[Node, Any]] = modes.run_observed(
+            "backward", node.primitive, (g,), params, run, node
+        )
+        return parts
+
+    def _store(self, leaf: Leaf, g: Any) -> None:
+        """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
+        store: Any = store_grad if type(leaf) is Leaf else type(leaf).store
+        details = leaf in self.owned, self.create_graph, self.report
+        if modes.observers:
+            run = lambda *_: store(leaf, g, *details)
+            modes.run_observed("leaf", leaf, (g,), {}, run, leaf)
+        else:
+            store(leaf, g, *details)
+
+
+def differentiate(
+    roots: Sequence[Node],
+    seeds: Sequence[Tensor],
+    *,
+    targets: Iterable[Node] | None = None,
+    accumulate: bool = True,
+    create_graph: bool = False,
+    retain_graph: bool = False,
+    report: Report | None = None,
+) -> dict[Node, Tensor]:
+    """One reverse pass from `roots` with cotangents `seeds`.
+
+    targets: nodes whose cotangents are wanted (returned, where reached); None means all leaves, and
+    nothing is returned. Work is done only on paths to the targets. accumulate: add the cotangents
+    of leaves (of the targets, if given) to their `.grad`. create_graph: record the pass itself.
+    retain_graph: keep the saved values. report: gets a (tensor, gradient) pair for each stored
+    gradient, in the order in which they become final.
+    """
+    walk = Pass(roots, seeds, targets, accumulate, create_graph, retain_graph, report)
+    before = state.recording, state.walk, state.needed
+    if before[1] is not None:
+        _enter_inner_pass()
+    state.recording, state.walk, state.needed = create_graph, walk.order, walk.needed
+    try:
+        with backend.ignore_float_errors():
+            walk_graph(walk)
+    finally:
+        state.recording, state.walk, state.needed = before
+        if before[1] is not None:
+            _leave_inner_pass()
+    return walk.captured
+
+
+def walk_graph(walk: Pass) -> None:
+    """Visit the nodes, youngest first. (The fast path puts a longer loop here, which does the same
+    for the usual node without a call.)"""
+    for node in walk.order:
+        g = walk.cotangents.pop(node, None)
+        if g is not None:
+            walk.visit(node, g)
+
+
+MOST_INNER_PASSES = 1000
+_FRAMES = 60
+"""How far Python's recursion limit is raised while a pass waits for an inner one: the frames of the
+pass, a hook and what it calls."""
+_changing_limit = threading.Lock()
+
+
+def _enter_inner_pass() -> None:
+    """Begin a pass that a hook or a Function of another pass has called. Raises AutogradError for
+    too many inside one another."""
+    if state.inside == MOST_INNER_PASSES:
+        raise AutogradError(
+            f"backward: {MOST_INNER_PASSES} backward passes run inside one another. A hook or the "
+            "backward of a Function calls backward, whose own hooks or Functions call it again. "
+            "End the chain, or do the inner passes one after the other, outside the hook."
+        )
+    with _changing_limit:
+        sys.setrecursionlimit(sys.getrecursionlimit() + _FRAMES)
+    state.inside += 1
+
+
+def _leave_inner_pass() -> None:
+    state.inside -= 1
+    with _changing_limit:
+        sys.setrecursionlimit(sys.getrecursionlimit() - _FRAMES)
+
+
+def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
+    """The reached nodes on a path to a wanted one (themselves included)."""
+    needed: set[Node] = set()
+    for node in reversed(order):
+        if node in wanted or any(parent in needed for parent in node.parents):
+            needed.add(node)
+    return needed
+
+
+def _gives_fresh(node: Node) -> bool:
+    """Whether what the rule of a node gives is memory that nothing else refers to."""
+    return node.primitive.outputs == 1 if type(node) is OpNode else node.gives_fresh
+
+
+def _fill_slot(node: Pick, g: Any, cotangents: dict[Node, Any]) -> None:
+    """The cotangent of one result of an operation with several goes into its place among them."""
+    slots = cotangents.setdefault(node.source, [None] * len(node.source.shape))
+    # When the pass is recorded, a rule that reads the result has a Pick of its own.
+    slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
+
+
+def pull_operation(
+    node: OpNode, g: Any, needed: Any, differentiable: bool
+) -> list[tuple[Node, Any]]:
+    """The vector-Jacobian products of one operation: (parent, contribution) for each parent in
+    `needed`."""
+    prim = node.primitive
+    values = node.values()
+    if differentiable:
+        values = _as_tensors(node, values)
+    flip = False
+    if prim.outputs != 1:
+        g = _fill_missing(node, g, differentiable)
+    elif node.dtype.kind == "c" and not prim.conjugates:
+        flip = True  # rules are holomorphic derivatives: the gradient is conj(rule(conj(g)))
+        g = primitive.registry["conj"](g)
+    parts: list[tuple[Node, Any]] = []
+    for index, number, where in node.plan.pulls:
+        parent: Any = node.parents[index]
+        if parent not in needed:
+            continue
+        rule: Any = prim.pulls[number]
+        read = [values[k] for k in where]
+        c = rule.function(g, *read, **rule.named(node.params, index))
+        if c is not None:
+            if differentiable and state.recording:
+                c = _depending_on(c, read)
+            if node.unbroadcast is not None and node.unbroadcast[index] is not None:
+                c = primitive.registry["sum_to"](c, shape=node.unbroadcast[index])
+            if flip:
+                c = primitive.registry["conj"](c)
+        parts.append((parent, check_contribution(node, index, parent, c)))
+    return parts
+
+
+def _depending_on(c: Any, read: list[Any]) -> Any:
+    """The recorded contribution c, with a node if a value that its rule has read has one.
+
+    The rule of a piecewise linear operation only compares such a value: c is constant in it. As in
+    PyTorch, c then requires grad, and its derivative with respect to the value is 0.
+    """
+    if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
+        return c
+    for value in read:
+        like = isinstance(value, Tensor) and (value.shape, value.dtype) == (c.shape, c.dtype)
+        if like and value.node is not None:
+            return primitive.registry["overwrite"](value, c)
+    return c
+
+
+def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
+    """A contribution in the dtype of the input it belongs to. Raises where a rule returned none, or
+    one of another shape."""
+    name = node.primitive.name
+    if c is None:
+        raise NotDifferentiableError(
+            f"the pull rule of {name} for input {index} returned None; it must return the "
+            "contribution."
+        )
+    if c.dtype is not parent.dtype and c.dtype != parent.dtype:
+        c = primitive.registry["cast"](c, dtype=parent.dtype)
+    if c.shape != parent.shape:
+        since = " (Was its .data given another shape since?)" if isinstance(parent, Leaf) else ""
+        raise ShapeError(
+            f"the pull rule of {name} returned a contribution of shape {tuple(c.shape)} for input "
+            f"{index}, whose shape is {tuple(parent.shape)}; they must be equal.{since}"
+        )
+    return c
+
+
+def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The saved values with their nodes and tangents, so that rules that run on them are recorded
+    in turn."""
+    tangents = node.tangents or (None,) * (len(node.parents) + 1)
+    out = []
+    for position, source in enumerate(node.plan.sources):
+        value = values[position]
+        if source >= 0 and type(value) not in backend.PYTHON_SCALARS:
+            value = wrap(value, node.parents[source], tangents[source])
+        elif source == OUTPUT and node.primitive.outputs == 1:
+            value = wrap(value, node, tangents[-1])
+        elif source == OUTPUT:
+            value = _result_tensors(node, value, tangents[-1])
+        if isinstance(value, Tensor) and node.saved is not None:
+            # (Values that were kept elsewhere, by hooks, have no memory that could be overwritten.)
+            for where, version, _ in node.versions:
+                if where == position:
+                    value.version = version
+        out.append(value)
+    return tuple(out)
+
+
+def _result_tensors(node: OpNode, values: tuple[Any, ...], tangents: Any) -> tuple[Tensor, ...]:
+    tangents = tangents or (None,) * len(values)
+    made = tuple(wrap(v, None, t) for v, t in zip(values, tangents, strict=True))
+    for index, (out, has_rule) in enumerate(zip(made, node.primitive.differentiable, strict=True)):
+        if has_rule and backend.is_differentiable(out.array.dtype):
+            out.node = make_pick(node, index, out)
+    return made
+
+
+def _fill_missing(node: Any, slots: list[Any], differentiable: bool) -> tuple[Any, ...]:
+    """Zeros in place of missing cotangents of an operation with several results."""
+    known = next(s for s in slots if s is not None)
+    like = known.array if isinstance(known, Tensor) else known
+    filled = []
+    for slot, shape, dtype in zip(slots, node.shape, node.dtype, strict=True):
+        if slot is None:
+            zero = backend.zeros(shape, dtype, like)
+            slot = wrap(zero) if differentiable else zero
+        filled.append(slot)
+    return tuple(filled)
+
+
+def _show_to_hooks(node: Node, g: Any, report: Report | None) -> Any:
+    """Run the hooks in their order of registration; each may replace the cotangent. Then keep it
+    for `retain_grad`."""
+    raw = not isinstance(g, Tensor)
+    shown = wrap(backend.canonical(g)) if raw else g
+    for hook in list((node.hooks or {}).values()):
+        replaced = hook(shown)
+        if replaced is not None:
+            explain.check_replaced(node, shown, replaced)
+            shown = replaced
+    tensor = None if node.retained is None else node.retained()
+    if tensor is not None:
+        if raw:
+            kept = wrap(backend.copy_with_strides_of(shown.array, tensor.array))
+        else:
+            kept = primitive.registry["clone"](shown)
+        tensor.stored_grad = kept if tensor.stored_grad is None else tensor.stored_grad + kept
+        if report is not None:
+            report.append((tensor, kept))
+    return shown.array if raw else shown
+
+
+_storing = threading.Lock()
+"""Two threads may walk different graphs of the same parameters at once: sums into `.grad` take
+turns."""
+
+
+def store_grad(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: Report | None) -> None:
+    """Add a complete cotangent to the leaf's `.grad`, which never shares memory with anything
+    else. owned: whether g is memory that nothing else refers to."""
+    tensor = leaf.variable
+    if tensor.node is None:
+        return  # requires_grad was switched off since
+    with _storing:
+        old = tensor.stored_grad
+        if old is not None and old.array.shape != g.shape:
+            raise ShapeError(
+                f"a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
+                f"{old.array.shape}, which is from before the tensor's .data got another shape. "
+                "Clear it first: x.grad = None."
+            )
+        if isinstance(g, Tensor) and (create_graph or g.tangents):
+            stored = primitive.registry["clone"](g)
+            tensor.stored_grad = stored if old is None else old + stored
+        else:
+            array = backend.canonical(g.array if isinstance(g, Tensor) else g)
+            if report is not None:
+                stored = wrap(backend.copy_with_strides_of(array, tensor.array))
+            if old is not None:
+                _add_in_place(tensor, old, array)
+            elif owned and backend.has_strides_of(array, tensor.array):
+                tensor.stored_grad = wrap(array)
+            else:
+                tensor.stored_grad = wrap(backend.copy_with_strides_of(array, tensor.array))
+        if report is not None:
+            report.append((tensor, stored))
+
+
+def _add_in_place(tensor: Tensor, old: Tensor, array: Any) -> None:
+    """`.grad += array`, in the memory of `.grad` where that can be written to."""
+    if backend.is_immutable(old.array):
+        old.array = old.array + array
+        return
+    version = memory_version(old)
+    try:
+        old.array += array
+        version.count += 1
+    except ValueError:  # the user put something there that may only be read, an expanded tensor
+        tensor.stored_grad = wrap(old.array + array)

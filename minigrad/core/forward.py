@@ -1,0 +1,137 @@
+"""Forward mode: push tangents through an operation while it is computed.
+
+A tensor carries a dictionary level -> tangent. Levels are numbered from the outermost derivative
+inwards, and a rule that computes the tangent of a level sees only values and tangents of lower
+(outer) levels. So a derivative nested in another one can never confuse its own infinitesimal with
+the outer one ("perturbation confusion").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..backend import is_differentiable
+from . import modes, primitive
+from .modes import state
+from .primitive import OUTPUT, SHAPES, Primitive, Rule
+from .tensor import Tensor, wrap
+
+
+class GivenTangents(dict[int, Tensor]):
+    """Tangents of which one, at level `given`, is a tensor of the user's (`make_dual`): in-place
+    operations on the dual tensor write into it, as they write into the primal."""
+
+    given = 0
+
+
+def push(
+    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+) -> None:
+    """Give the results their tangents at all open levels at which some input has one. A node that
+    was recorded keeps the tangents of the values that it saved: a later backward pass may push
+    through them."""
+    single = prim.outputs == 1
+    shown = outs[0] if single else outs
+    for level in _levels(args):
+        if modes.observers:
+            run: Any = lambda *_, k=level: _push(prim, args, params, shown, k)
+            tangents = modes.run_observed("tangent", prim, (*args, shown, level), params, run)
+        else:
+            tangents = _push(prim, args, params, shown, level)
+        for out, tangent in zip(outs, (tangents,) if single else tangents, strict=True):
+            if tangent is not None and is_differentiable(out.array.dtype):
+                out.tangents = {**(out.tangents or {}), level: tangent}
+    nodes = [out.node for out in outs if out.node is not None]
+    if nodes:
+        node = nodes[0] if single else nodes[0].parents[0]
+        of_args = [a.tangents if type(a) is Tensor else None for a in args]
+        of_outs = tuple([o.tangents for o in outs])
+        node.tangents = (*of_args, of_outs[0] if single else of_outs)  # type: ignore[union-attr]
+
+
+def _levels(args: tuple[Any, ...]) -> list[int]:
+    found: set[int] = set()
+    for a in args:
+        if type(a) is Tensor and a.tangents:
+            found.update(a.tangents)
+    return sorted(found.intersection(state.levels))
+
+
+def _push(
+    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], out: Any, level: int
+) -> Any:
+    """The sum of what the inputs' tangents at a level contribute: a tangent or None, or of several
+    results a list of them."""
+    parts = [p for p in contributions(prim, args, params, out, level) if p is not None]
+    if prim.outputs == 1:
+        return _fitted(_total(parts), out)
+    each = zip(*parts, strict=True) if parts else [()] * prim.outputs
+    return [_total([p for p in of_one if p is not None]) for of_one in each]
+
+
+def _total(parts: Sequence[Any]) -> Any:
+    if not parts:
+        return None
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _fitted(tangent: Any, out: Tensor) -> Tensor | None:
+    """A tangent as a tensor of the shape and dtype of its value."""
+    if tangent is None:
+        return None
+    if not isinstance(tangent, Tensor):
+        tangent = wrap(tangent)
+    if tangent.array.shape != out.array.shape:
+        tangent = primitive.registry["broadcast_to"](tangent, shape=tuple(out.array.shape))
+    if tangent.array.dtype != out.array.dtype:
+        tangent = primitive.registry["cast"](tangent, dtype=out.array.dtype)
+    return tangent  # type: ignore[no-any-return]
+
+
+def contributions(
+    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], out: Any, level: int
+) -> list[Any]:
+    """What each input's tangent adds to the output's tangent at `level`; None for inputs without a
+    tangent. `out`: the result, or the tuple of several."""
+    below = [lowered(a, level) for a in args]
+    several = isinstance(out, tuple)
+    out_below = tuple(lowered(o, level) for o in out) if several else lowered(out, level)
+    parts: list[Any] = []
+    for index, a in enumerate(args):
+        tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
+        rule = None if tangent is None else prim.push_rule(index)
+        if rule is None:
+            parts.append(None)
+        else:
+            parts.append(_call_rule(rule, tangent, below, out_below, params, index))
+    return parts
+
+
+def _call_rule(
+    rule: Rule, t: Any, inputs: list[Any], out: Any, params: dict[str, Any], index: int
+) -> Any:
+    """Call a rule with the values it names, taken from the operation's inputs and output."""
+    values = []
+    for source in rule.sources:
+        if source >= 0:
+            values.append(inputs[source])
+        elif source == OUTPUT:
+            values.append(out)
+        else:
+            values.append(tuple(inputs[SHAPES - source].shape))
+    return rule.function(t, *values, **rule.named(params, index))
+
+
+def lowered(value: Any, level: int) -> Any:
+    """A tensor as the levels below `level` see it: without the tangents of `level` and above."""
+    if type(value) is not Tensor or not value.tangents:
+        return value
+    lower = {k: t for k, t in value.tangents.items() if k < level}
+    out = wrap(value.array, value.node, lower or None)
+    if value.version is not None:
+        out.version = value.version
+    return out

@@ -1,0 +1,270 @@
+"""What is switched on in this thread, and the one place from which the engine can be observed.
+
+`state.recording` is what `no_grad` turns off; `state.levels` are the open levels of forward mode.
+Both belong to a thread.
+
+Every forward operation, every tangent, every backward pull and every write in place passes
+`run_observed`. Where no observer exists that costs one truth test of an empty list. Profiler,
+anomaly detection, the recorders of programs and of the Trace are all *observers*: objects with
+`begin(event)` and `end(event)`. Observers look; they never change a result (hooks on tensors do
+that). An observer belongs to the thread that added it and sees what that thread does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Protocol
+
+
+class State(threading.local):
+    """The switches of one thread.
+
+    recording: whether operations are recorded for reverse mode; levels: the numbers of the open
+    levels of forward mode, the outermost first; batches: the axes of the vmaps that are running;
+    walk: the nodes of the reverse pass under way, or None; needed: those of them on a path to what
+    is wanted; inside: how many passes wait for it to end.
+    """
+
+    recording = True
+    levels: tuple[int, ...] = ()
+    batches: tuple[Any, ...] = ()
+    walk: Any = None
+    needed: Any = None
+    inside: int = 0
+
+
+state = State()
+_level_numbers = count(1)
+
+
+@contextmanager
+def forward_level() -> Iterator[int]:
+    """Open a new, innermost level of forward mode. Its number is larger than those of all levels
+    that are open already."""
+    level = next(_level_numbers)
+    outer = state.levels
+    state.levels = (*outer, level)
+    try:
+        yield level
+    finally:
+        state.levels = outer
+
+
+class Event:
+    """One thing that the engine did.
+
+    phase: "forward" (an operation computes), "tangent" (forward mode pushes a tangent through it),
+    "backward" (reverse mode pulls a cotangent through it), "leaf" (a complete gradient is stored in
+    a leaf), "assign" (an in-place operation writes a computed value into a tensor) or "region" (a
+    stretch of the user's program, named in params).
+    primitive: the operation's (or Function's) declaration; the leaf itself for "leaf", None for
+    "assign" and "region".
+    args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's
+    arguments, its result and the level; "backward" and "leaf": the cotangent; "assign": the target
+    and the value.
+    node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended; None if
+    nothing was recorded).
+    result: what came out, once ended; error: the exception instead, if one was raised.
+    parent: the event during which this one began, or None.
+    """
+
+    __slots__ = (
+        "args",
+        "error",
+        "node",
+        "params",
+        "parent",
+        "phase",
+        "primitive",
+        "result",
+        "thread",
+    )
+
+    def __init__(
+        self,
+        phase: str,
+        primitive: Any,
+        args: tuple[Any, ...],
+        params: dict[str, Any],
+        node: Any = None,
+    ) -> None:
+        self.phase, self.primitive, self.args, self.params = phase, primitive, args, params
+        self.node = node
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.parent: Event | None = observation.event
+        self.thread = threading.get_ident()
+
+    def __repr__(self) -> str:
+        return f"<{self.phase} {getattr(self.primitive, 'name', self.primitive)}>"
+
+
+class Observer(Protocol):
+    """What `observing` accepts."""
+
+    def begin(self, event: Event) -> None: ...
+
+    def end(self, event: Event) -> None: ...
+
+
+class Observation(threading.local):
+    """Who observes this thread, and what it is doing.
+
+    listening: the observers; event: the innermost event under way; owners: the modules whose calls
+    are under way, the outermost first; made: called with each tensor that is made of data.
+    """
+
+    listening: tuple[Observer, ...] = ()
+    event: Event | None = None
+    owners: tuple[Any, ...] = ()
+    made: Callable[[Any], None] | None = None
+
+
+observation = Observation()
+observers: list[Observer] = []
+"""The observers of all threads. Its truth value is the whole cost of not being observed."""
+_changing = threading.Lock()
+
+
+def run_observed(
+    phase: str,
+    primitive: Any,
+    args: tuple[Any, ...],
+    params: dict[str, Any],
+    function: Callable[..., Any],
+    node: Any = None,
+) -> Any:
+    """Call `function(primitive, args, params)` between `begin` and `end` of every observer of this
+    thread; `end` always comes, innermost first."""
+    if not observation.listening:
+        return function(primitive, args, params)
+    event = Event(phase, primitive, args, params, node)
+    begun: list[Observer] = []
+    try:
+        _begin(begun, event)
+        event.result = function(primitive, args, params)
+        if phase == "forward":
+            event.node = _node_of(event.result)
+        return event.result
+    except BaseException as error:
+        event.error = error
+        raise
+    finally:
+        observation.event = event.parent
+        _end(begun, event)
+
+
+@contextmanager
+def region(name: str, about: Any = None) -> Iterator[None]:
+    """A stretch of the user's program with a name, shown to this thread's observers as an event of
+    the phase "region".
+
+    about: whatever the stretch belongs to; observers find it in the event's params.
+    """
+    if not observation.listening:
+        yield
+        return
+    event = Event("region", None, (), {"name": name, "about": about})
+    begun: list[Observer] = []
+    try:
+        _begin(begun, event)
+        yield
+    except BaseException as error:
+        event.error = error
+        raise
+    finally:
+        observation.event = event.parent
+        _end(begun, event)
+
+
+def _begin(begun: list[Observer], event: Event) -> None:
+    observation.event = event
+    for observer in observation.listening:
+        observer.begin(event)
+        begun.append(observer)
+
+
+def _end(begun: list[Observer], event: Event) -> None:
+    """Call `end` of all that saw the beginning, the last one first, even if one of them raises."""
+    while begun:
+        try:
+            begun.pop().end(event)
+        except BaseException:
+            _end(begun, event)
+            raise
+
+
+def _node_of(result: Any) -> Any:
+    """The graph node of an operation's result, or of the first of several that has one."""
+    results = result if isinstance(result, tuple) else (result,)
+    nodes = [getattr(r, "node", None) for r in results]
+    return next((node for node in nodes if node is not None), None)
+
+
+def add_observer(observer: Observer) -> None:
+    """Show `observer` what this thread's engine does from now on."""
+    observation.listening = (*observation.listening, observer)
+    with _changing:
+        observers.append(observer)
+
+
+def remove_observer(observer: Observer) -> None:
+    """Undo the latest `add_observer(observer)` of this thread. Does nothing if there is none."""
+    listening = observation.listening
+    found = [i for i, o in enumerate(listening) if o is observer]
+    if found:
+        observation.listening = listening[: found[-1]] + listening[found[-1] + 1 :]
+        with _changing:
+            del observers[next(i for i, o in enumerate(observers) if o is observer)]
+
+
+@contextmanager
+def observing(observer: Observer) -> Iterator[Observer]:
+    """Let `observer` see what this thread's engine does inside the `with` block. Blocks nest."""
+    add_observer(observer)
+    try:
+        yield observer
+    finally:
+        remove_observer(observer)
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Hide what happens inside from this thread's observers (for observers that run operations
+    themselves)."""
+    before, observation.listening = observation.listening, ()
+    try:
+        yield
+    finally:
+        observation.listening = before
+
+
+@contextmanager
+def owned_by(owner: Any) -> Iterator[None]:
+    """What runs inside belongs to `owner` (a module's call). That is no event of its own: an
+    observer reads `observation.owners`."""
+    before = observation.owners
+    observation.owners = (*before, owner)
+    try:
+        yield
+    finally:
+        observation.owners = before
+
+
+def tensor_made(tensor: Any) -> Any:
+    """Report a tensor that was made of data, not by an operation, to the recorder of this thread's
+    program (which so knows that it is no input). Returns the tensor."""
+    if observation.made is not None:
+        observation.made(tensor)
+    return tensor
+
+
+def number_read(tensor: Any, kind: str) -> None:
+    """Report a tensor that was turned into Python's number of this kind ("float") to those of this
+    thread's observers that have a method `read`."""
+    for observer in observation.listening:
+        if hasattr(observer, "read"):
+            observer.read(tensor, kind)

@@ -1,0 +1,279 @@
+"""Views and in-place writes: new values in old memory, with the right graph or a clear error.
+
+A view operation's result shares memory with its operand. It remembers the base (the tensor that
+owns the memory) and the operations that lead from there (`View`), and shares the base's version
+counter.
+
+For an in-place operation the values are computed out of place first (so that the operation is
+recorded like any other) and then written into the target's memory; the target takes over their
+node. If the target is a view, the base's node becomes "the base, with this region replaced", and
+every other view of that base gets its node from the base again when it is next used
+(`refresh_view`). This is PyTorch's rule, in its functional form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import explain
+from ..backend import (
+    array_module,
+    axis_order,
+    is_differentiable,
+    is_immutable,
+    shares_memory,
+    zeros,
+)
+from ..errors import InPlaceError, ShapeError
+from . import modes, primitive
+from .forward import GivenTangents
+from .graph import Node, OpNode, Version
+from .modes import state
+from .primitive import Primitive
+from .tensor import Leaf, Payload, Tensor, make_node, memory_version, overwrite_payload, wrap
+
+
+class View:
+    """How a tensor looks into another one's memory.
+
+    base: the tensor that owns the memory (itself a view only if it was made a leaf); op: the view
+    operation that made this one, with its parameters; parent_view: the view of which it was made,
+    None where that is the base; version: the version of the memory for which the tensor's node was
+    last derived from the base's; why_not: why gradients may not flow through an in-place change of
+    this view ("no_grad", "several", "function"), or None.
+    """
+
+    __slots__ = ("base", "op", "parent_view", "version", "why_not")
+
+    def __init__(
+        self,
+        base: Tensor,
+        parent_view: View | None,
+        op: tuple[Primitive, dict[str, Any]],
+        version: int,
+        why_not: str | None = None,
+    ) -> None:
+        self.base, self.parent_view, self.op = base, parent_view, op
+        self.version, self.why_not = version, why_not
+
+    @property
+    def steps(self) -> tuple[tuple[Primitive, dict[str, Any]], ...]:
+        """The view operations that lead from the base here."""
+        steps, view = [self.op], self.parent_view
+        while view is not None:
+            steps.append(view.op)
+            view = view.parent_view
+        return tuple(reversed(steps))
+
+
+def mark_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tensor) -> None:
+    """If the result shares memory with its source, share the version counter too, and remember how
+    to get there from the base."""
+    if is_immutable(source.array):  # a bare number has no memory to look into: give it some
+        memory_version(source)
+        out.array = prim.forward(array_module([source.array]), source.array, **params)
+    if not shares_memory(out.array, source.array):
+        return
+    version = out.version = memory_version(source)
+    parent = None if isinstance(source.node, Leaf) else source.view_of
+    why_not = None if state.recording else "no_grad"
+    base = source
+    if parent is not None:
+        base, why_not = parent.base, why_not or parent.why_not
+    out.view_of = View(base, parent, (prim, params), version.count, why_not)
+
+
+def refresh_view(tensor: Tensor) -> None:
+    """Give a view its node again if its memory was modified in place since: by the operations that
+    lead to it, from the base as it is now."""
+    view = tensor.view_of
+    if view is None or tensor.version is None or view.version == tensor.version.count:
+        return
+    if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
+        if grad_node(view.base) is not None:
+            raise explain.view_and_leaf(tensor)
+        view.version = tensor.version.count
+        return
+    if view.why_not == "no_grad" and grad_node(view.base) is not None:
+        if not state.recording:
+            return
+        raise explain.ambiguous_view(tensor)
+    view.version = tensor.version.count
+    with modes.unobserved():
+        current = view.base
+        before, state.recording = state.recording, True
+        try:
+            for prim, params in view.steps:
+                current = prim(current, **params)
+        finally:
+            state.recording = before
+    _move_retained(tensor.node, current.node)
+    tensor.node, tensor.tangents = current.node, current.tangents
+
+
+def grad_node(tensor: Tensor) -> Node | None:
+    """The node that stands for the tensor's present values."""
+    if tensor.view_of is not None:
+        refresh_view(tensor)
+    return tensor.node
+
+
+def _move_retained(old: Node | None, new: Node | None) -> None:
+    """`retain_grad` asks for the gradient of the tensor as it is now, so the request moves on to
+    the new node; hooks stay with the old one."""
+    if old is not None and new is not None and old is not new and old.retained is not None:
+        new.retained, old.retained = old.retained, None
+
+
+def assign(
+    target: Tensor,
+    value: Tensor,
+    operation: str,
+    uniform: bool = False,
+    checked: bool = False,
+) -> Tensor:
+    """Write `value` into the memory of `target`, which takes over its node, and return `target`.
+
+    operation: what error messages call it; uniform: whether all elements of `value` are one
+    constant number; checked: whether `check_target` has been called.
+    Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to
+    grow, RuntimeError if the dtype does not fit.
+    """
+    if not checked:
+        check_target(target, operation, value.node is not None, uniform)
+    if isinstance(value.array, Payload):
+        value.array.check_fits(target.array, operation)
+    if type(value.node) is OpNode:
+        _keep_old_values(value.node, memory_version(target))
+    if value.shape != target.shape:
+        if not _broadcasts(value.shape, target.shape):
+            raise ShapeError(
+                f"{operation}: the result has shape {value.shape}, which does not fit the target "
+                f"of shape {target.shape}. An in-place operation cannot make its target grow; use "
+                "the out-of-place form."
+            )
+        value = primitive.registry["broadcast_to"](value, shape=target.shape)
+    if value.dtype != target.dtype:
+        if not fits(value.dtype, target.dtype):
+            raise InPlaceError(
+                f"{operation}: the result has dtype {value.dtype}, which cannot be written into a "
+                f"tensor of dtype {target.dtype}. Use the out-of-place form, or convert the target "
+                "first."
+            )
+        value = primitive.registry["cast"](value, dtype=target.dtype)
+    whole = target.view_of is None or isinstance(grad_node(target), Leaf)
+    write: Any = _assign_to_tensor if whole else _assign_to_view
+    if modes.observers:
+        run = lambda *_: write(target, value)
+        modes.run_observed("assign", None, (target, value), {"operation": operation}, run)
+    else:
+        write(target, value)
+    return target
+
+
+def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
+    old = grad_node(target)
+    overwrite_payload(target, value.array)
+    recorded = state.recording and (value.node is not None or old is not None)
+    if recorded and not isinstance(old, Leaf):
+        _move_retained(target.node, value.node)
+        target.node = value.node
+    if value.tangents is not None or target.tangents is not None:
+        target.tangents = _tangents_after(target.tangents, value.tangents)
+
+
+def _tangents_after(old: Any, new: dict[int, Tensor] | None) -> dict[int, Tensor] | None:
+    """The tangents of a tensor that was overwritten by a value with the tangents `new`. The one
+    that the user gave is overwritten in its own memory, where it may be."""
+    if type(old) is not GivenTangents or old.given not in state.levels:
+        return new
+    level, given = old.given, old[old.given]
+    value = (new or {}).get(level)
+    if value is None:
+        value = wrap(zeros(given.shape, given.dtype, given.array))
+    try:
+        if value is not given:
+            assign(given, value, "an in-place operation on the dual tensor of this tangent")
+    except InPlaceError:  # expanded, or a leaf that requires grad
+        return new
+    made = GivenTangents(new or {})
+    made.given, made[level] = level, given
+    return made
+
+
+def _assign_to_view(target: Tensor, value: Tensor) -> None:
+    """The base's node becomes that of `scatter_view(base, value)`; the target's follows from it."""
+    view = target.view_of
+    assert view is not None
+    base, scatter = view.base, primitive.registry["scatter_view"]
+    params = {"steps": view.steps, "order": axis_order(base.array)}
+    tangents = None
+    if value.tangents is not None or base.tangents is not None:
+        dual = wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents)
+        tangents = scatter(*dual, **params).tangents
+    recorded = state.recording and (value.node is not None or base.node is not None)
+    if recorded and is_differentiable(base.array.dtype):
+        old, args = base.node, (wrap(base.array, base.node), wrap(value.array, value.node))
+        base.node = make_node(scatter, args, (old, value.node), params, (wrap(base.array),))
+        _move_retained(old, base.node)
+    overwrite_payload(target, value.array)
+    base.tangents = _tangents_after(base.tangents, tangents)
+    memory_version(base)
+    refresh_view(target)
+
+
+def check_target(
+    target: Tensor, operation: str, differentiable: bool = False, uniform: bool = False
+) -> None:
+    """Raise InPlaceError if `target` may not be modified in place now.
+
+    differentiable: whether the new values require grad; uniform: whether they are one constant
+    number.
+    """
+    problem = explain.unwritable(target.array, uniform)
+    if problem is None and state.recording:
+        node, view = grad_node(target), target.view_of
+        which = None
+        if isinstance(node, Leaf):
+            which = "leaf" if view is None else "own leaf"
+        elif view is not None and isinstance(view.base.node, Leaf):
+            which = "leaf's view"
+        elif view is not None and (differentiable or node or view.base.node):
+            which = view.why_not
+        problem = None if which is None else explain.IN_PLACE[which]
+    if problem is not None:
+        raise InPlaceError(f"{operation}: {problem}")
+
+
+def _keep_old_values(node: OpNode, version: Version) -> None:
+    """The rule of the operation itself may need the values that are about to be overwritten: it
+    gets a copy of them."""
+    if node.saved is None or not any(v is version for _, v, _ in node.versions):
+        return
+    saved = list(node.saved)
+    for position, v, number in node.versions:
+        if v is version and number == version.count and not isinstance(saved[position], tuple):
+            saved[position] = saved[position].copy()
+    node.saved = tuple(saved)
+    node.versions = tuple(
+        entry
+        for entry in node.versions
+        if entry[1] is not version or isinstance(saved[entry[0]], tuple)
+    )
+
+
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    return len(padded) == len(target) and all(
+        a in (1, b) for a, b in zip(padded, target, strict=True)
+    )
+
+
+def fits(dtype: Any, target: Any) -> bool:
+    """Whether values of a dtype may be written into memory of another one: of the same or a higher
+    kind (booleans, integers, floating, complex)."""
+    order = ("b", "iu", "fV", "c")  # NumPy gives bfloat16 the kind "V"
+    rank, limit = (
+        next(i for i, kinds in enumerate(order) if d.kind in kinds) for d in (dtype, target)
+    )
+    return rank <= limit

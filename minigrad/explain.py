@@ -1,0 +1,179 @@
+"""Why something was refused, in words: the errors of the core.
+
+Each function looks at what was given and returns the error, or the problem as text, or None. None of
+them computes anything that a result depends on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from .backend import IMMUTABLE, device_of, is_expanded, is_writable, overlaps_itself, result_type
+from .errors import DeviceError, DTypeError, InPlaceError, NoGradientError, ShapeError
+
+
+def wrong_call(prim: Any, count: int, params: dict[str, Any]) -> TypeError | None:
+    """For a call of an operation with `count` operands and `params`: what is missing or too
+    much."""
+    named = inspect.signature(prim.forward).parameters
+    wrong = []
+    if not prim.variadic and count != len(prim.inputs):
+        wrong.append(f"got {count} operand{'s' if count != 1 else ''}")
+    for k in prim.keywords:
+        if k not in params and named[k].default is inspect.Parameter.empty:
+            wrong.append(f"{k} is missing")
+    wrong += [f"{k} is unknown" for k in params if k not in prim.keywords]
+    if not wrong:
+        return None
+    operands = [f"*{n}" if prim.variadic else n for n in prim.inputs]
+    call = ", ".join([*operands, *(f"{k}=" for k in prim.keywords)])
+    return TypeError(f"the operation is {prim.name}({call}): {', '.join(wrong)}.")
+
+
+def not_broadcast(prim: Any, args: Sequence[Any]) -> ShapeError | None:
+    """After a kernel failed: whether that was because operands do not broadcast."""
+    if prim.kind not in ("elementwise", "constant") or prim.name == "overwrite":
+        return None
+    shapes = [tuple(a.shape) for a in args if hasattr(a, "shape")]
+    for sizes in zip_longest(*(reversed(s) for s in shapes), fillvalue=1):
+        if len({n for n in sizes if n != 1}) > 1:
+            return ShapeError(
+                f"{prim.name}: shapes {' and '.join(map(str, shapes))} do not fit: counted from "
+                "the last dimension, sizes must be equal or 1, but "
+                f"{' and '.join(map(str, sizes))} meet."
+            )
+    return None
+
+
+def refuse_complex(prim: Any, operands: Sequence[Any]) -> None:
+    """Raise DTypeError for complex operands of an operation that orders or rounds numbers."""
+    for a in operands:
+        dtype = str(a.dtype) if hasattr(a, "dtype") else type(a).__name__
+        if dtype.startswith("complex"):
+            raise DTypeError(
+                f"{prim.name}: takes real numbers only, got {dtype}. Complex numbers have no order "
+                "and no sign: apply it to the real and imaginary parts (.real, .imag) or to the "
+                "absolute value (.abs())."
+            )
+
+
+def integers_in_range(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """After NumPy refused a Python integer: the arguments with Python integers reduced modulo 2ⁿ to
+    the range of the tensors' integer dtype, as in PyTorch; None if none is out of range."""
+    payloads = [getattr(a, "array", a) for a in args if hasattr(a, "dtype")]
+    dtype = result_type(payloads) if payloads else None
+    if dtype is None or dtype.kind not in "iu":
+        return None
+    bits = 8 * dtype.itemsize
+    least = -(1 << bits - 1) if dtype.kind == "i" else 0
+    wrapped = tuple((a - least) % (1 << bits) + least if type(a) is int else a for a in args)
+    changed = any(type(a) is int and a != b for a, b in zip(args, wrapped, strict=True))
+    return wrapped if changed else None
+
+
+def overwritten(node: Any, position: int, version: Any, number: int) -> InPlaceError:
+    """A value that a node saved was modified in place since."""
+    prim, source = node.primitive, node.plan.sources[position]
+    if source < 0:
+        what = "its output"
+    elif prim.variadic:
+        what = f"its input {source}"
+    else:
+        what = f'its input "{prim.inputs[source]}"'
+    array = None if node.saved is None else node.saved[position]
+    if isinstance(array, tuple):  # of several results, those that have memory have a counter each
+        counters = [v for at, v, _ in node.versions if at == position]
+        array = [a for a in array if type(a) not in IMMUTABLE][counters.index(version)]
+    return InPlaceError(
+        f"the backward rule of {prim.name} needs {what} (shape "
+        f"{tuple(getattr(array, 'shape', ()))}, dtype {getattr(array, 'dtype', '?')}) as it was at "
+        f"version {number}, but it was modified in place since and is at version {version.count}. "
+        "Use the out-of-place form of the operation that modified it (x = x * 2 instead of "
+        "x.mul_(2) or x *= 2), or modify a .clone()."
+    )
+
+
+def check_gradient(tensor: Any, grad: Any) -> None:
+    """Raise unless `grad` may become the `.grad` of `tensor`: None, or a tensor of the same shape,
+    dtype and device."""
+    if grad is None:
+        return
+    if not isinstance(grad, type(tensor)):
+        is_zero = isinstance(grad, int | float) and not grad
+        cure = " To forget a gradient write x.grad = None." if is_zero else ""
+        raise TypeError(f".grad must be a Tensor or None, got {type(grad).__name__}.{cure}")
+    if grad is tensor:
+        raise NoGradientError("a tensor cannot be its own .grad.")
+    for what, error, own, given in (
+        ("have the shape", ShapeError, tensor.shape, grad.shape),
+        ("have the dtype", DTypeError, tensor.dtype, grad.dtype),
+        ("be on the device", DeviceError, device_of(tensor.array), device_of(grad.array)),
+    ):
+        if own != given:
+            raise error(f".grad must {what} of its tensor: {own}, got {given}.")
+
+
+def unwritable(array: Any, uniform: bool) -> str | None:
+    """Why an array's memory cannot be written to. uniform: all new values are one number."""
+    if overlaps_itself(array):
+        expanded = is_expanded(array)
+        if expanded or not uniform:
+            why = "(it was expanded)" if expanded else "(windows of unfold overlap), and the new values would overwrite one another"
+            return f"several elements of the target share one memory location {why}. Call .clone() before writing to it."
+    if not is_writable(array):
+        return (
+            "the target's memory may only be read (it is part of an expanded tensor, or of a "
+            "read-only array). Call .clone() before writing to it."
+        )
+    return None
+
+
+IN_PLACE = {
+    "leaf": "a leaf tensor that requires grad is modified in place. Its gradient would have no "
+    "place to go. To update a parameter, do it inside `with no_grad():` (as optimisers do); else "
+    "make a new tensor under a new name, as in y = x + ….",
+    "own leaf": "a view of itself as a leaf is modified in place. Its gradient would have no place "
+    "to go. To update a parameter, do it inside `with no_grad():` (as optimisers do); else make a "
+    "new tensor under a new name, as in y = x + ….",
+    "leaf's view": "a view of a leaf tensor that requires grad is modified in place. Modify a "
+    ".clone() of the leaf, or do it inside `with no_grad():`.",
+    "no_grad": "this view was made under no_grad and is now modified with recording on; the "
+    "gradient of the other parts could not be kept right. Modify a .clone() instead.",
+    "several": "this view is one of several outputs of one operation (split, chunk, unbind); the "
+    "gradient of the other parts could not be kept right. Modify a .clone() instead.",
+    "function": "this view is the output of a Function, and the change would bypass its own "
+    "backward; the gradient of the other parts could not be kept right. Modify a .clone() instead.",
+}
+"""Why no right gradient could follow from an in-place change."""
+
+
+def ambiguous_view(tensor: Any) -> InPlaceError:
+    """A view made under no_grad whose base was modified since by something that requires grad."""
+    return InPlaceError(
+        f"a view of shape {tensor.shape} was made under no_grad, and the tensor that it looks into "
+        "was modified in place since: whether the view has a gradient is ambiguous. Make the view "
+        "outside no_grad, or use a .detach() or .clone() of it."
+    )
+
+
+def view_and_leaf(tensor: Any) -> InPlaceError:
+    """A view that the user made a leaf, whose base was modified since."""
+    return InPlaceError(
+        f"a view of shape {tensor.shape} was made a leaf (requires_grad_()), and the tensor that it "
+        "looks into was then modified in place by something that requires grad: the view cannot be "
+        "both. Make the leaf from a .clone() or .detach().clone()."
+    )
+
+
+def check_replaced(node: Any, shown: Any, replaced: Any) -> None:
+    """Raise unless what a hook returned can stand in the place of a cotangent."""
+    hook = f"a gradient hook of {node.name()}"
+    if not isinstance(replaced, type(shown)):
+        raise TypeError(f"{hook} returned {type(replaced).__name__}; it must return a Tensor or None.")
+    if replaced.shape != shown.shape:
+        raise RuntimeError(f"{hook} changed the gradient's shape from {shown.shape} to {replaced.shape}; it must keep the shape.")
+    if replaced.dtype != shown.dtype:
+        raise RuntimeError(f"{hook} changed the gradient's dtype from {shown.dtype} to {replaced.dtype}.")

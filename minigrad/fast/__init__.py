@@ -1,0 +1,133 @@
+"""Shorter paths for what happens most often, with the same results; never needed to understand.
+
+operations.py has a function of one operand, of two or of more for each operation, backward.py a
+loop for the usual node. `enable` puts them in the place of what minigrad/core does in so many
+calls, `disable` takes them away again, and then everything goes the way that core describes.
+They are on when minigrad is imported. One switch for all threads; do not turn it while another
+thread computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import explain
+from ..core import backward as core_backward
+from ..core import primitive
+from ..core.primitive import Primitive
+from . import backward
+from .operations import on_itself, on_many, on_one, on_two
+
+__all__ = ["disable", "disabled", "enable", "is_enabled", "operator", "update_operator"]
+
+_operators: list[tuple[type, str, Any, Any]] = []
+"""(class, name of the method, the method of the core, its fast path)"""
+_clear_call = Primitive.__call__
+_clear_walk = core_backward.walk_graph
+_enabled = False
+
+
+def is_enabled() -> bool:
+    """Whether the fast paths are on."""
+    return _enabled
+
+
+def enable() -> None:
+    """Take the fast paths from now on."""
+    global _enabled
+    if _enabled:
+        return
+    _enabled = True
+    for prim in primitive.registry.values():
+        _connect(prim)
+    primitive.declared.append(_connect)
+    setattr(Primitive, "__call__", _call)  # noqa: B010  # mypy does not let a method be assigned
+    core_backward.walk_graph = backward.walk_graph
+    for owner, name, _, fast in _operators:
+        setattr(owner, name, fast)
+
+
+def disable() -> None:
+    """Run everything as minigrad/core says."""
+    global _enabled
+    if not _enabled:
+        return
+    _enabled = False
+    primitive.declared.remove(_connect)
+    for prim in primitive.registry.values():
+        for name in ("on_one", "on_two", "on_many"):
+            vars(prim).pop(name, None)
+    setattr(Primitive, "__call__", _clear_call)  # noqa: B010
+    core_backward.walk_graph = _clear_walk
+    for owner, name, clear, _ in _operators:
+        setattr(owner, name, clear)
+
+
+@contextmanager
+def disabled() -> Iterator[None]:
+    """The fast paths are off inside the `with` block."""
+    before = _enabled
+    disable()
+    try:
+        yield
+    finally:
+        if before:
+            enable()
+
+
+def operator(owner: type, name: str, prim: Primitive) -> None:
+    """Give the method `name(self, other)` of a class, which calls `prim` where `other` suits it,
+    the fast path of `prim`."""
+    clear = getattr(owner, name)
+    _attach(owner, name, clear, on_two(prim, lambda a, b, params=None: clear(a, b)))
+
+
+def reflected_operator(owner: type, name: str, prim: Primitive) -> None:
+    """Give the method `name(self, other)`, which computes `prim(other, self)`, its fast path."""
+    clear = getattr(owner, name)
+    run = on_two(prim, lambda b, a, params=None: clear(a, b))
+    _attach(owner, name, clear, lambda self, other: run(other, self))
+
+
+def unary_operator(owner: type, name: str, prim: Primitive) -> None:
+    """Give the method `name(self)`, which computes `prim(self)`, its fast path."""
+    _attach(owner, name, getattr(owner, name), on_one(prim))
+
+
+def update_operator(owner: type, name: str, kernel: Callable[[Any, Any], Any]) -> None:
+    """Give the method `name(self, other)`, which changes `self` in place, its fast path: `kernel`,
+    such as `operator.isub`, changes an array so."""
+    clear = getattr(owner, name)
+    _attach(owner, name, clear, on_itself(kernel, clear))
+
+
+def _attach(owner: type, name: str, clear: Any, fast: Any) -> None:
+    _operators.append((owner, name, clear, fast))
+    if _enabled:
+        setattr(owner, name, fast)
+
+
+def _connect(prim: Any) -> None:
+    """Put the fast paths of an operation beside its declaration."""
+    prim.on_one, prim.on_two, prim.on_many = on_one(prim), on_two(prim), on_many(prim)
+
+
+def _call(self: Any, *args: Any, **params: Any) -> Any:
+    """What takes the place of `Primitive.__call__`."""
+    try:
+        count = len(args)
+        if count == 1:
+            return self.on_one(args[0], params)
+        if count == 2:
+            return self.on_two(args[0], args[1], params)
+        return self.on_many(args, params)
+    except TypeError:
+        wrong = explain.wrong_call(self, len(args), params)
+        if wrong is not None:
+            raise wrong from None
+        raise
+
+
+enable()

@@ -1,0 +1,86 @@
+"""The backward loop for the usual node: one real result, arrays, no hooks, no observers.
+
+A small operation costs less than the questions that the general loop asks about it, so here each is
+asked once, and all work is done without a call. Everything else goes to `Pass.visit`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backend import NumpyArray, float32, float64, numpy
+from ..core import primitive
+from ..core.backward import Pass, check_contribution, store_grad
+from ..core.graph import OpNode
+from ..core.modes import observers
+from ..core.tensor import Leaf
+
+
+def walk_graph(walk: Pass) -> None:
+    """What `core.backward.walk_graph` does."""
+    cotangents, owned, needed, targets = walk.cotangents, walk.owned, walk.needed, walk.targets
+    general = walk.differentiable
+    sum_to = primitive.registry["sum_to"]
+    node: Any
+    for node in walk.order:
+        g = cotangents.pop(node, None)
+        if g is None:
+            continue
+        if (
+            general
+            or node.hooks
+            or node.retained is not None
+            or observers
+            or (targets is not None and node in targets)
+        ):
+            walk.visit(node, g)
+            continue
+        if type(node) is not OpNode or (node.dtype is not float32 and node.dtype is not float64):
+            if type(node) is not Leaf:
+                walk.visit(node, g)
+            elif walk.accumulate and node.stores_grad:
+                store_grad(node, g, node in owned, False, walk.report)
+            continue
+        values = node.saved
+        if values is None:
+            values = node.values()
+        for _, version, number in node.versions:
+            if version.count != number:
+                node.values()  # raises
+        parents, unbroadcast = node.parents, node.unbroadcast
+        rules: Any = node.primitive.pulls
+        for index, number, where in node.plan.pulls:
+            parent = parents[index]
+            if parent not in needed:
+                continue
+            rule = rules[number]
+            if rule.keywords:
+                named = rule.named(node.params, index)
+                c = rule.function(g, *[values[k] for k in where], **named)
+            elif not where:  # most rules ask for nothing, or for one value
+                c = rule.function(g)
+            elif len(where) == 1:
+                c = rule.function(g, values[where[0]])
+            else:
+                c = rule.function(g, *[values[k] for k in where])
+            if unbroadcast is not None and unbroadcast[index] is not None:
+                shape = unbroadcast[index]
+                if type(c) is NumpyArray:
+                    c = sum_to.forward(numpy, c, shape=shape)
+                else:
+                    c = sum_to(c, shape=shape)
+            if c is None or c.dtype is not parent.dtype or c.shape != parent.shape:
+                c = check_contribution(node, index, parent, c)
+            if parent not in cotangents:  # the first contribution is kept as it is
+                cotangents[parent] = c
+                if type(c) is NumpyArray and c is not g and c.base is None:
+                    owned.add(parent)
+            elif parent in owned and type(c) is NumpyArray:
+                cotangents[parent] += c
+            else:
+                total = cotangents[parent] = cotangents[parent] + c
+                if type(total) is NumpyArray:
+                    owned.add(parent)
+        if not walk.retain_graph and node.plan.keeps_values:
+            node.saved, node.versions = None, ()
+        values = c = g = None  # nothing but the graph keeps memory while the next node runs
