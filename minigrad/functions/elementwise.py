@@ -170,8 +170,17 @@ subtract = sub
 
 
 @public(in_place=True)
-def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
+def div(
+    input: TensorLike,
+    other: TensorLike,
+    *,
+    rounding_mode: str | None = None,
+    out: Any = None,
+) -> Tensor:
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient (derivative 0)."""
+    if out is not None:
+        quotient = div(input, other, rounding_mode=rounding_mode)
+        return into(out, quotient, "div", (input, other))
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode == "trunc":

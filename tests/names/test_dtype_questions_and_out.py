@@ -28,6 +28,7 @@ JOINING = {
     **{name: ([X, Y],) for name in "cat concat concatenate stack hstack vstack row_stack dstack column_stack".split()},
     "bitwise_and": (I, J), "bitwise_or": (I, J), "bitwise_xor": (I, J), "bitwise_not": (I,), "complex": (X, Y), "polar": (X, Y),
     "cholesky_inverse": (LOWER,), "cholesky_solve": (X, LOWER),
+    "div": (X, Y), "divide": (X, Y), "true_divide": (X, 2),
 }  # fmt: skip
 
 
