@@ -80,6 +80,20 @@ def verdicts() -> dict[str, str]:
 WORDS = ("zeros", "None", "error")
 
 
+WHY_NOT = {
+    ("a", "None"): "`jacobian` gives a matrix in any case. Which numbers stand in it where nothing depends on y?",
+    ("a", "error"): "nothing is wrong here: the derivative of 2x with respect to y exists, and is a number.",
+    ("b", "zeros"): "`strict=True` asks to be told where an input has no influence.",
+    ("b", "None"): "`strict=True` asks to be told, and None is easy to overlook.",
+    ("c", "zeros"): "`grad` takes an input without influence for a slip, unless you say that there may be one.",
+    ("c", "None"): "that takes `allow_unused=True`.",
+    ("d", "zeros"): "`allow_unused=True` keeps “no influence at all” apart from a zero that was computed.",
+    ("d", "error"): "`allow_unused=True` allows just this.",
+    ("e", "None"): "`hessian` gives a matrix in any case. How does a constant gradient change when x does?",
+    ("e", "error"): "nothing is wrong with a constant gradient. How does it change when x does?",
+}
+
+
 def _about_verdict(case: Case, got: Any) -> str:
     row = case.args["row"]
     if type(got) is not dict:
@@ -88,7 +102,7 @@ def _about_verdict(case: Case, got: Any) -> str:
         return f"row {row} has no word yet."
     if got[row] not in WORDS:
         return f"row {row} should be one of {', '.join(WORDS)}."
-    return "" if got[row] == verdicts()[row] else f"row {row} is not {got[row]!r}."
+    return "" if got[row] == verdicts()[row] else f"row {row} is not {got[row]!r}: {WHY_NOT[row, got[row]]}"
 
 
 @exercise(

@@ -56,6 +56,18 @@ def keeps(operation: str) -> str:
     return " and ".join(sorted(found)) or "nothing"
 
 
+SLOPES = {
+    "sin": "its derivative is cos x",
+    "exp": "its derivative is eˣ, which is y itself",
+    "log": "its derivative is 1/x",
+    "tanh": "its derivative is 1 − tanh² x = 1 − y²",
+    "square": "its derivative is 2x",
+    "sqrt": "its derivative is 1/(2√x) = 1/(2y)",
+    "triple": "its derivative is 3 for every x",
+}
+"""What a wrong entry is answered with: what the rule has to compute."""
+
+
 def _about_kept(case: Case, got: Any) -> str:
     operation = case.args["operation"]
     if type(got) is not dict:
@@ -64,7 +76,7 @@ def _about_kept(case: Case, got: Any) -> str:
         return f"`{operation}` has no entry yet."
     if got[operation] not in ("x", "y", "nothing"):
         return f'the entry of `{operation}` should be "x", "y" or "nothing".'
-    return "" if got[operation] == keeps(operation) else f"the entry of `{operation}` is not right; write its derivative down."
+    return "" if got[operation] == keeps(operation) else f"the entry of `{operation}` is not right: {SLOPES[operation]}."
 
 
 @exercise(
@@ -152,6 +164,16 @@ def fate(row: str) -> str:
     return "fine"
 
 
+READS = {
+    "a": "the rule of exp reads its result, and `add_` overwrites it.",
+    "b": "the rule of sin reads its input, and `mul_` overwrites it.",
+    "c": "the rule of tanh reads its result, and `mul_` overwrites its input.",
+    "d": "the rule of a sum reads neither operand.",
+    "e": "the rule of a product reads both operands, and `zero_` overwrites one of them.",
+}
+"""What a wrong word is answered with: what is read, and what is overwritten."""
+
+
 def _about_fate(case: Case, got: Any) -> str:
     row = case.args["row"]
     if type(got) is not dict:
@@ -160,7 +182,7 @@ def _about_fate(case: Case, got: Any) -> str:
         return f"row {row} has no word yet."
     if got[row] not in ("fine", "error"):
         return f'row {row} should be "fine" or "error".'
-    return "" if got[row] == fate(row) else f"row {row} is not {got[row]!r}."
+    return "" if got[row] == fate(row) else f"row {row} is not {got[row]!r}: {READS[row]}"
 
 
 @exercise(

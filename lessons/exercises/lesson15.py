@@ -56,6 +56,16 @@ def _result(where: str = "pretend:0", back: int = 0, factor: float = 1.0, turned
     return of
 
 
+def _one_ahead(x: np.ndarray) -> dict[str, np.ndarray]:
+    weights = np.broadcast_to(1 / np.arange(2, len(x) + 2)[:, None], x.shape)
+    return {"value": x * weights, "gradient": np.array(weights)}
+
+
+def _cut_off(x: np.ndarray) -> Any:
+    part = {"value": x * _weights(x), "gradient": np.zeros_like(x)}
+    return {"cpu": part, "pretend": part, "where": "pretend:0", "back": 0}
+
+
 weighted = told_by(
     _runs,
     "weighted",
@@ -87,6 +97,16 @@ weighted = told_by(
             explains=lambda case, got: got["where"] != "cpu" and got["back"] > 0,
         ),
         Misconception.of("a factor", "The first row is to be divided by 1.", _result(factor=0.5)),
+        Misconception(
+            "one ahead",
+            "The first row is to be divided by 1: your count begins at 2.",
+            lambda case: _result()(case.args["x"]) | {"cpu": _one_ahead(case.args["x"]), "pretend": _one_ahead(case.args["x"])},
+        ),
+        Misconception(
+            "no graph",
+            "the values are right, but nothing comes back to x: it was cut off from its history, as by `detach`.",
+            lambda case: _cut_off(case.args["x"]),
+        ),
     ),
 )
 

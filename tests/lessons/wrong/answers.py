@@ -667,7 +667,7 @@ LESSON_6 = {
         "exp of the tangents": (one(lambda x, dx: np.exp(dx).sum(axis=1)), ""),
     },
     "verdicts": {
-        f"row {row} as {word}": (one({**VERDICTS, row: word}), "")
+        f"row {row} as {word}": (one({**VERDICTS, row: word}), f"is not {word!r}: ")
         for row, words in {"a": ("None", "error"), "b": ("zeros",), "c": ("None", "zeros"), "d": ("zeros", "error"), "e": ("None",)}.items()
         for word in words
     },

@@ -259,7 +259,7 @@ TWELVE = {
     "fates": {
         "all errors": (one(dict.fromkeys("abcde", "error")), "every overwriting an error"),
         "all fine": (one(dict.fromkeys("abcde", "fine")), ""),
-        **{f"row {row}": (one(FATES | {row: {"fine": "error", "error": "fine"}[FATES[row]]}), f"ow {row}") for row in "abcde"},
+        **{f"row {row}": (one(FATES | {row: {"fine": "error", "error": "fine"}[FATES[row]]}), "he rule of") for row in "abcde"},
     },
     "most_kept": {
         "one piece": (one(lambda n, k: n // k), "one piece's values"),
@@ -525,9 +525,9 @@ FIFTEEN = {
         "made on the cpu": (one(lambda x: x * weights(x, device="cpu")), "raised"),
         "moved to the cpu": (one(lambda x: x.cpu() * weights(x.cpu())), "you moved x to the CPU"),
         "there and back": (one(lambda x: (x.cpu() * weights(x.cpu())).to(x.device)), "travels twice for nothing"),
-        "divided by 2": (one(lambda x: x * weights(x, first=2)), "he value on"),
+        "divided by 2": (one(lambda x: x * weights(x, first=2)), "your count begins at 2"),
         "multiplied": (one(lambda x: x / weights(x)), ""),
-        "cut off": (one(lambda x: x.detach() * weights(x)), ""),
+        "cut off": (one(lambda x: x.detach() * weights(x)), "cut off from its history"),
         "nothing done": (one(lambda x: x * 1.0), ""),
     },
     "bytes_moved": {
