@@ -68,7 +68,7 @@ def test_points_sentences_the_mistake_and_the_node_are_there():
         "1 of 5 points",
         "shared nodes",
         "The first wrong node is x1.",
-        "It looks as if contributions overwrite",
+        "It looks as if only one of several contributions",
         "Hint 1 of 3",
     ):
         assert part in text
