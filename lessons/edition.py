@@ -1,10 +1,12 @@
 """Two editions of a notebook: the instructor's, which the repository holds, and the student's, which is made from it.
 
-After reading this file you know what a student does not get. Lines between `### BEGIN SOLUTION` and `### END SOLUTION` become a stub
-(inside a function) or go away (at a cell's left margin, where a line such as `answer = ...` stands before them). Lines between
-`### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` go away, and so do cells with the tag "instructor" and all outputs. Cells that
-nbgrader calls locked cannot be edited. The markers and the metadata are nbgrader's (schema version 3): its own tools work on the
-instructor's edition, and take the student's as if they had made it, for each cell that nbgrader knows has its checksum.
+A student does not get the solutions. Lines between `### BEGIN SOLUTION` and `### END SOLUTION`
+become a stub (inside a function) or go away (at a cell's left margin, where a line such as `answer
+= ...` stands before them). Lines between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` go
+away, and so do cells with the tag "instructor" and all outputs. Cells that nbgrader calls locked
+cannot be edited. The markers and the metadata are nbgrader's (schema version 3): its own tools work
+on the instructor's edition, and take the student's as if they had made it, for each cell that
+nbgrader knows has its checksum.
 
 Of a `sheet.py`, the exercises of an instructor's own, the student's edition keeps the cases and loses what says which answers are right.
 """

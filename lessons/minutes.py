@@ -4,9 +4,9 @@
     python -m minigrad.lessons.minutes my.ipynb        a notebook of your own, heading by heading
     python -m minigrad.lessons.minutes --write         puts the sums into the lessons' titles and the guide
 
-After reading this file you know what is counted: words to read, code to read, cells to run, pictures,
-predictions and exercises, each at the rate that stands below. It is an estimate, and no class was timed with it.
-The rates are those of one lecturer's second-year students, who read formulas at 120 words a minute, try a thing
+The estimate counts words to read, code to read, cells to run, pictures, predictions and exercises,
+each at the rate that stands below. No class was timed with it. The rates are
+those of one lecturer's second-year students, who read formulas at 120 words a minute, try a thing
 twice before it works, and take 25 minutes for an iterative topological sort.
 
 What stands under a heading that ends in "(further)" is counted apart, down to the next heading of its own or a higher level: it is for

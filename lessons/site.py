@@ -1,7 +1,8 @@
 """The course as a static site: every lesson run once, its pictures playable without a kernel, and not one request to another server.
 
-After reading this file you know how the site is made: Sphinx with myst-nb runs the students' edition (so the site gives no solution away),
-`viz` is told that nobody will have a kernel and puts pages instead of widgets into the outputs, and MathJax is copied beside them.
+Sphinx with myst-nb runs the students' edition (so the site gives no solution away), `viz` is told
+that there will be no kernel and puts pages instead of widgets into the outputs, and MathJax is
+copied beside them.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ def settings(title: str) -> dict[str, Any]:
 
 def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
     """Makes out/site below `place`, by Sphinx in a process of its own: it can run only once in one. Its kernels know that readers will have
-    none. (What was run is put beside the site, in the folder out; nobody needs that.)
+    none. (What was run is put beside the site, in the folder out; it is not needed.)
     """
     (source / "conf.py").write_text("".join(f"{name} = {value!r}\n" for name, value in settings(title).items()), encoding="utf-8")
     own = {"MINIGRAD_STATIC": "1", "IPYTHONDIR": str(place / "ipython"), "JUPYTER_RUNTIME_DIR": str(place / "runtime")}

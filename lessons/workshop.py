@@ -5,9 +5,9 @@
     watch(y, [x], lambda: gradients(order(y), [x]))     what that engine just did, step by step, beside minigrad
     unpack()                                      this cell becomes the text of my_engine.py, so that it is handed in with the notebook
 
-After reading this file you know what is kept: the text of functions and classes, nothing else, in one readable file that is yours. A piece
-that is written anew takes the place of the old one, and the file as it was before lies in the folder my_engine_older under its date. No
-check and no grade depends on that file.
+The text of functions and classes is kept, nothing else, in one readable file that is yours. A piece
+that is written again replaces the old one, and the file as it was before lies in the folder
+my_engine_older under its date. No check and no grade depends on that file.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def _put_aside(path: Path) -> Path:
 def replaced(text: str, name: str, source: str) -> str:
     """A module's text in which `name` is defined by `source`: in the place of its old definition, or else at the end.
 
-    Raises SyntaxError if the text is not Python any more (somebody edited it): then nothing is changed.
+    Raises SyntaxError if the text is not Python any more (after an edit by hand): then nothing is
+    changed.
     """
     lines = text.split("\n")
     for statement in ast.parse(text, FILE).body:

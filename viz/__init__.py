@@ -1,6 +1,6 @@
 """Pictures of a differentiation, each a reader of the Trace that the engine wrote: the stepper (widget, page, cell output) and stills.
 
-After reading this file you know the doors of the package::
+The public functions of the package::
 
     viz.show(f, 2.0, 5.0)            the stepper, in a notebook: trace a function and step through what happened
     viz.show(program, *inputs)       the same for a recorded Program, with its buffers; viz.show(node, feeds) for a static graph
@@ -16,7 +16,8 @@ After reading this file you know the doors of the package::
     tensor.draw_graph()              the recorded graph behind a tensor, as a graphviz.Digraph (``from minigrad import viz`` attaches it)
     viz.Live(model=model)            a training's curves while it runs; viz.History holds what was recorded (viz/training)
     viz.from_torch(f, x)             another engine's work as a Trace; viz.trace_of(value) for one like micrograd (viz/adapters)
-    model.draw_graph(x)              a module's layers and the way of the values; also viz.draw_graph(program)
+    model.draw_graph(x)              a module's layers and the flow of the values; also
+    viz.draw_graph(program)
 
 Nothing here differentiates, and nothing here but ``draw.py`` and ``adapters`` knows the engine's classes: any program that writes a
 ``minigrad.trace/1`` document gets every other picture. ``from minigrad import viz`` needs no package beyond minigrad's own, and loads
@@ -28,7 +29,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# These three modules have the names of their doors: imported later, the module would take the door's place.
+# These three modules have the names of their functions: imported later, the module would
+# replace the function.
 from minigrad.viz.compare import compare
 from minigrad.viz.display import show
 from minigrad.viz.jacobian import jacobian

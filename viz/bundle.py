@@ -1,6 +1,6 @@
 """The viewer's parts, joined into the one module and the one stylesheet that every host needs.
 
-After reading this file you know why the viewer is written in many small files and yet shipped as one: its parts in ``static/viewer`` are
+The viewer is written in many small files and shipped as one. Its parts in ``static/viewer`` are
 ordinary ES modules that import one another by name, which is how they are read; a notebook, a cell output and a page opened from a file
 can load one module only, and none of its imports. Joining is simple because every top-level name of the viewer is unique: the parts are
 put one after another, each behind those that it imports, and the words ``import`` and ``export`` are taken away.

@@ -1,8 +1,8 @@
 """Two Traces on one clock, and the first step at which they part.
 
-After reading this file you know what "the same" means here: not the same text, not the same names, but the same values in all that both
-Traces tell (:func:`minigrad.trace.first_divergence`). So a student's engine may be laid beside the reference, and a right answer in another
-legal order is no difference.
+Two Traces agree if they have the same values in all that both tell, whatever their text and names
+(:func:`minigrad.trace.first_divergence`). So a student's engine may be laid beside the reference,
+and a right answer in another legal order is no difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``viz.show``: a function, a Trace, a Program or a static graph, shown in whatever way the place allows.
 
-After reading this file you know which form you get where: the widget in a running notebook, the iframe page elsewhere; both print as the
-text table in a terminal.
+The result is the widget in a running notebook and the iframe page elsewhere; both print as the text
+table in a terminal.
 """
 
 from __future__ import annotations

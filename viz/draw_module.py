@@ -4,8 +4,9 @@
     model.draw_graph(x, depth=2)        their children too; depth=None: down to the single operations, in a frame for each module
     model.draw_graph()                  without an input: what is inside what, with the parameters' shapes
 
-After reading this file you know how an operation finds its module without any tracing: the engine numbers nodes as they are born, so the
-nodes born between a module's call and its return are its own. A module that is called twice is two boxes, as its values take two ways.
+An operation finds its module without any tracing: the engine numbers nodes as they are created, so
+those created between a module's call and its return are its own. A module that is called twice is
+drawn as two boxes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Drawings of what has not run yet: a recorded Program, and a static graph of symbols.
 
-After reading this file you know that both are lists in an order in which they can be computed. A Program's instructions name their
+Both are lists in an order in which they can be computed. A Program's instructions name their
 operands by number; a symbol points at its parents. The boxes say what is known before anything is computed (operation, settings, shape
 and dtype); the pass that an instruction belongs to has the page's colour and line, so that a backward pass stands apart from the forward
 one.

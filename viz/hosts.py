@@ -1,6 +1,6 @@
 """Whatever the stepper can mount, in whatever way the place allows: a widget where a kernel runs, a page and a cell output elsewhere.
 
-After reading this file you know how a pair of Traces and a grid of them reach the reader: as one document, by the same roads as a Trace.
+A pair of Traces and a grid of them are shown like a single Trace, as one document.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The Jacobian of a function, column by column in forward mode and row by row in reverse mode, as one Trace.
 
-After reading this file you know why both modes fill the same matrix and what differs: a pass of forward mode is seeded with one input and
-gives one column (how all outputs change with that input), a pass of reverse mode is seeded with one output and gives one row. Every pass is
-run by the engine and observed (:func:`minigrad.watch.trace_function`); here the passes are only put one after another, or, for a race of
-the two modes, one beside the other on the same clock. Values are computed once in the picture; each pass begins by forgetting the one
-before.
+Both modes fill the same matrix, in different order: a pass of forward mode is seeded with one input
+and gives one column (how all outputs change with that input), a pass of reverse mode is seeded with
+one output and gives one row. Every pass is run by the engine and observed
+(:func:`minigrad.watch.trace_function`); here the passes are only put one after another, or, for a
+race of the two modes, one beside the other on the same clock. Values are computed once in the
+picture; each pass begins by forgetting the one before.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequen
     for k, (_, steps) in enumerate([*columns, *rows]):
         for step in steps:
             step["pass"] = k
-            step.pop("free", None)  # each pass has run the function anew
+            step.pop("free", None)  # each pass has run the function again
     first, second = ([step for _, steps in part for step in steps] for part in (columns, rows))
     together = [step for pair in zip_longest(first, second) for step in pair if step is not None]
     used = {cell[1] for step in [*trace["steps"], *together] for cell in step["writes"]}

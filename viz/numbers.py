@@ -1,8 +1,8 @@
 """How a number becomes text in every picture.
 
-After reading this file you know why 11.6520711… is shown as "11.65" in the graph, the table, the static SVG and the widget alike: one
-rule, four significant digits (six from a thousand on), written once here and once in ``static/viewer/numbers.js``; a browser test holds the
-two together.
+11.6520711… is shown as "11.65" in the graph, the table, the static SVG and the widget alike: one
+rule, four significant digits (six from a thousand on), written once here and once in
+``static/viewer/numbers.js``; a browser test holds the two together.
 
 Values arrive in the Trace's form: a JSON number, ``true``/``false``, the words ``"nan"``, ``"inf"`` and ``"-inf"``, a complex pair
 ``{"re", "im"}``, or an array's summary ``{"shape", "dtype", "sample", "min", "max", "norm"}``.

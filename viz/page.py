@@ -1,9 +1,10 @@
 """The viewer as one file that needs nothing: no server, no kernel, no network.
 
-After reading this file you know how a Trace becomes a page. The stepper's module and stylesheet and the Trace itself are written into one
-HTML document, under a content security policy that forbids every request and every script but that one (named by its hash). The same
-document serves as a notebook's cell output, in an iframe that tells its height to the cell; a plain table stands before it for notebooks
-that are not trusted, for readers without scripts, and for terminals.
+This is how a Trace becomes a page. The stepper's module and stylesheet and the Trace itself are
+written into one HTML document, under a content security policy that forbids every request and every
+script but that one (named by its hash). The same document serves as a notebook's cell output, in an
+iframe that tells its height to the cell; a plain table stands before it for notebooks that are not
+trusted, for readers without scripts, and for terminals.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _START = """
 const held = document.getElementById("trace"), place = document.getElementById("minigrad"), options = %(options)s;
 const readable = held.type === "application/json"; // a large document is held compressed
 const shown = readable ? Promise.resolve(held.textContent).then(JSON.parse) : unpacked(fromBase64(held.textContent));
-// A frame is thrown away when the notebook draws its cell anew: what the reader did is kept by the notebook's page.
-const done = { step: options.step }, framed = window.parent !== window;
+// A frame is thrown away when the notebook redraws its cell: what the reader did is kept by the
+notebook's page. const done = { step: options.step }, framed = window.parent !== window;
 const remember = (name) => (value) => {
   done[name] = value;
   if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
@@ -68,8 +69,8 @@ if (framed) {
 _HOST = """
 if (!window.minigradFrames) {
   window.minigradFrames = true;
-  const kept = new Map(); // what the reader did in each viewer, for when the notebook draws its cell anew
-  const theme = () => ({ true: "light", false: "dark" })[document.body.dataset.jpThemeLight];
+  const kept = new Map(); // what the reader did in each viewer, for when the notebook redraws its
+  cell const theme = () => ({ true: "light", false: "dark" })[document.body.dataset.jpThemeLight];
   const frames = () => [...document.querySelectorAll("iframe.minigrad-frame")];
   const dress = (frame) => {
     if (!theme()) return;

@@ -1,8 +1,9 @@
 """Reading a Trace: the few questions that every picture asks of it.
 
-After reading this file you know what a picture needs beside the state at a step (that is ``minigrad.trace.state_at``): whether a document
-can be drawn at all, which column a step belongs to, and how a formula's tokens become a line of text. Nothing here differentiates: a
-picture shows what the document says. The document is described in ``minigrad/design/0002-trace.md``.
+A picture needs more than the state at a step (that is ``minigrad.trace.state_at``): whether a
+document can be drawn at all, which column a step belongs to, and how a formula's tokens become a
+line of text. Nothing here differentiates: a picture shows what the document says. The document is
+described in ``minigrad/design/0002-trace.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Graphs too large to be shown in full detail: what a reader can be told instead of being kept waiting.
 
-After reading this file you know where the line is drawn, and what stands beyond it: not a hang and not a bare refusal, but the counts by
-operation and by module, the length of the longest chain, the memory of the values, and what to do to see a part.
+Beyond a limit the reader gets neither a hang nor a bare refusal, but the counts by operation and by
+module, the length of the longest chain, the memory of the values, and what to do to see a part.
 """
 
 from __future__ import annotations

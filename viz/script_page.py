@@ -1,7 +1,8 @@
 """A script that calls ``viz.show`` has no place to show anything: the page goes to a file, and its place is printed.
 
-After reading this file you know when that happens: in a program that is run by itself, not in a notebook, an interactive session, a test or
-a module that another program imports; and anywhere outside of notebooks when the caller asks for a browser.
+That happens in a program that is run by itself, not in a notebook, an interactive session, a test
+or a module that another program imports; and anywhere outside of notebooks when the caller asks for
+a browser.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Inputs that can be dragged: with a kernel the function is traced again at once, in a static page the Traces of a grid are held ready.
 
-After reading this file you know how a grid of Traces fits into a page: the Traces of one program differ only in their numbers and
-sentences, so one of them is kept whole (the template), with the places that ever differ (the holes), and each point of the grid as the
-list of what stands there.
+This is how a grid of Traces fits into a page: the Traces of one program differ only in their
+numbers and sentences, so one of them is kept whole (the template), with the places that ever differ
+(the holes), and each point of the grid as the list of what stands there.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def sliders(
         ranges: for each argument by name ``(low, high)`` or ``(low, high, start)``; a single number stays fixed.
         mode, tangents, title: as for :func:`minigrad.watch.trace_function`.
         points: places of each slider in a static page.
-        live: trace anew at every move (a widget, needs a kernel) or hold a grid ready; by default live where a kernel runs.
-        step, lang, views: as for :func:`minigrad.viz.show`.
+        live: trace again at every move (a widget, needs a kernel) or hold a grid ready; by default
+        live where a kernel runs. step, lang, views: as for :func:`minigrad.viz.show`.
 
     Returns:
         A :class:`minigrad.viz.widget.Sliders` or a :class:`Grid`.

@@ -1,7 +1,7 @@
 """What a Trace says in words: the sentence of a step, the pass that it belongs to, the seeds of the passes.
 
-After reading this file you know how a picture speaks another language than the engine. A Trace brings its sentences in English; elsewhere
-they are made anew from what the step says as data, as ``static/viewer/speech.js`` does (a browser test holds the two together).
+A Trace brings its sentences in English. For other languages they are rebuilt from what the step
+says as data, as ``static/viewer/speech.js`` does (a browser test holds the two together).
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def difference(trace: Mapping[str, Any], found: Divergence | None, t: Words) -> 
 
 
 def _difference(trace: Mapping[str, Any], found: Divergence, t: Words) -> str:
-    """The difference as a sentence, made anew from what it says as data, as ``static/viewer/hosts.js`` does."""
+    """The difference as a sentence, rebuilt from what it says as data, as
+    ``static/viewer/hosts.js`` does."""
     if found.node is None or found.column is None:
         return t("pairStructure", node=found.node or "")
     along = next((edge for edge in trace["edges"] if edge["id"] == found.edge), None)

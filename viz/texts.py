@@ -1,7 +1,8 @@
 """The interface's words in each language, read from the table that the viewer itself uses.
 
-After reading this file you know why a still, a film and a page say the same: there is one table, ``static/viewer/texts.js``, and the
-pictures that Python makes take their words from there, as they take their colours from the viewer's stylesheet.
+A still, a film and a page use the same words: there is one table, ``static/viewer/texts.js``, and
+the pictures that Python makes take their words from there, as they take their colours from the
+viewer's stylesheet.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Words:
 
     @property
     def foreign(self) -> bool:
-        """Whether the Trace's own sentences, which are English, must be said anew."""
+        """Whether the Trace's own sentences, which are English, must be rebuilt."""
         return self.lang != "en"
 
     def __call__(self, name: str, /, **blanks: object) -> str:

@@ -1,8 +1,9 @@
 """The stepper as a live widget: JupyterLab, Notebook 7, and every host that speaks the anywidget protocol.
 
-After reading this file you know how little a widget adds: the current step is shared with Python, so a cell can set ``stepper.step = 12``
-or link two steppers, and read where the reader stands. The Trace goes to the page once, compressed as large pages hold it: the tenth part
-or less. Everything else happens in the stepper's module, which steps on without a kernel too.
+A widget adds little: the current step is shared with Python, so a cell can set ``stepper.step =
+12`` or link two steppers, and read where the reader stands. The Trace goes to the page once,
+compressed as large pages hold it: the tenth part or less. Everything else happens in the stepper's
+module, which steps on without a kernel too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Stepper(anywidget.AnyWidget):
 
     Attributes:
         trace: the document shown. Assigning another one shows that, from its start.
-        packed: the same in the form in which the page gets it; made anew with it.
+        packed: the same in the form in which the page gets it; rebuilt with it.
         step: the number of steps done; changes when the reader moves, and moves the reader when assigned.
         answers: what the reader answered in predict mode, a list of ``{"step", "node", "column", "answer", "correct"}`` (step: index of
             the Trace's step, from 0; of an array also ``"asked"``: ``"shape"``, or an element's index; of several passes also ``"pass"``).
@@ -114,7 +115,7 @@ class Sliders(Stepper):
     """A stepper whose function is traced again whenever an input is dragged. Made by :func:`minigrad.viz.sliders`.
 
     Attributes:
-        inputs: the values at present; assigning others traces anew.
+        inputs: the values at present; assigning others traces again.
         ranges: name, least, greatest and first value of each.
     """
 

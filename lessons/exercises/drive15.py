@@ -4,9 +4,10 @@
     x + mg.ones(3)                       DeviceError: both devices are named
     moved                                {"there": 12, "back": 0}: the bytes that travelled
 
-After reading this file you know what "on another device" means to the engine: an array of another type, with a library of its own that
-computes on it. Here that library is NumPy behind a wall: nothing comes in or out unless somebody asks, and what does is counted. It is not
-faster than NumPy, and shows nothing about time. minigrad takes it in by the same door as CuPy.
+To the engine, "on another device" means an array of another type, with a library of its own that
+computes on it. Here that library wraps NumPy: nothing is copied in or out without an explicit call,
+and each copy is counted. It is not faster than NumPy, and shows nothing about time. minigrad
+registers it with the same interface as CuPy.
 
 It runs on the student's side, knows no answers, and imports nothing but NumPy and minigrad.
 """
@@ -102,7 +103,7 @@ def _open(value):
 
 
 def _closed(value):
-    """The same behind the wall; what is no array stays as it is."""
+    """An array wrapped for the device; what is no array stays as it is."""
     if isinstance(value, np.ndarray | np.generic):
         return PretendArray(value)
     if type(value) in (list, tuple) and any(isinstance(v, np.ndarray) for v in value):

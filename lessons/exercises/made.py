@@ -1,7 +1,7 @@
 """How the lessons' exercises are made, where no kind of `minigrad.lessons.grading.kinds` does it: two constructors, and the headings.
 
-After reading this file you know what the check in the notebook and the grading of a hand-in have in common: in these exercises one and the
-same function judges in both, for it needs no answer key (it asks the engine, or plays through what is asked for).
+In these exercises one function judges both the check in the notebook and the hand-in, because it
+needs no answer key (it asks the engine, or plays through what is asked for).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What runs on the student's side for lesson 3's exercises: graphs are built of a small class of nodes, and the student's code walks them.
 
-After reading this file you know that there is nothing to find in it: it builds what it is told, calls the student's functions, and sends
+The file gives no answer away: it builds what it is told, calls the student's functions, and sends
 their numbers. It needs NumPy and the standard library only, for its source is all that the student's side gets.
 """
 

@@ -1,6 +1,6 @@
 """What runs on the student's side in the exercises of lessons 1, 4 and 13: the functions that a student's code is called with.
 
-After reading this file you know that there is nothing to find in it: it holds functions to be differentiated, and no derivatives. A drive
+The file gives no answer away: it holds functions to be differentiated, and no derivatives. A drive
 gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain values.
 """
 
@@ -10,7 +10,8 @@ import numpy as np
 
 import minigrad as mg
 
-# Of a number and the module whose exp, log, … are meant: `math` on the student's side, minigrad where somebody wants a derivative.
+# Of a number and the module whose exp, log, … are meant: `math` on the student's side, minigrad
+# where a derivative is needed.
 FUNCTIONS = {
     "x²": lambda x, m: x * x,
     "x³ + 2x": lambda x, m: x * x * x + 2 * x,

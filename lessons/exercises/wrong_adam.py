@@ -1,6 +1,6 @@
 """Adam with one fault each: what first versions of it get wrong, as steps that can be run.
 
-After reading this file you know what each of its parts is for, by what comes of it when the part is missing. Lesson 11 runs the steps on
+Each fault shows what one part of Adam is for. Lesson 11 runs the steps on
 given gradients, the milestone on those of a network. `RIGHT` is here only so that it can be broken; a test holds it against minigrad.
 """
 

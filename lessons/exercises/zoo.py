@@ -6,8 +6,8 @@
     backward(y, Engine())                    every node behind y has its gradient in .grad
     backward(y, engine("A"))                 the same by an engine with a bug
 
-After reading this file you know all of the zoo's bugs, so look at the engines in the notebook first. It runs on the student's side in the
-grader as well, and imports NumPy and the standard library only.
+The file gives away all of the zoo's bugs, so look at the engines in the notebook first. It runs on
+the student's side in the grader as well, and imports NumPy and the standard library only.
 """
 
 import inspect

@@ -13,10 +13,12 @@ cell teaches nothing. An exercise is data and two small functions, and the same 
     local.py           runs cases in this process; drives.py: what a plain call cannot ask; stubs.py: what is not written yet
     judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises, and whether it is fit to grade with
     pages.py           feedback for a student as one HTML file and one Markdown file
-    student_trace.py   the engine's Trace computed anew with the student's code, and the first step where the two part
+    student_trace.py   the engine's Trace recomputed with the student's code, and the first step
+    where the two part
 
 The check in the notebook runs beside the student's code, in one process: it helps the student and proves nothing to an instructor.
-The other side, which runs hand-ins and trusts nobody, begins in run.py. The exercises themselves are in lessons/exercises/.
+The other side, which runs hand-ins and trusts no submission, begins in run.py. The exercises
+themselves are in lessons/exercises/.
 """
 
 import contextlib

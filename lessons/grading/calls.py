@@ -1,7 +1,8 @@
 """Running a function that a student wrote, so that nothing it does stops the notebook.
 
-After reading this file you know how a check survives a function that loops for ever, raises, prints a thousand lines, or returns something
-that is not a number. Each of these ends in a `StudentProblem`, whose text is written for the student.
+A check survives a function that loops for ever, raises, prints a thousand lines, or returns
+something that is not a number. Each of these ends in a `StudentProblem`, whose text is written for
+the student.
 
 Time. All calls of one check share a few seconds. An alarm (`SIGALRM`) interrupts a loop between two of Python's instructions; where
 that signal does not exist, or the check does not run in the main thread, a watchdog thread asks the interpreter for the same. The

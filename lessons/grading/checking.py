@@ -1,8 +1,9 @@
 """The check in the notebook: instant, kind, and on the student's side.
 
-After reading this file you know what `check("name", answer)` does that is not grading. Where an exercise has cases to draw, it draws
+`check("name", answer)` is not grading. Where an exercise has cases to draw, it draws
 fresh ones on every run, and asks not for an answer key but for something that every right answer obeys: the dot-product identity,
-central differences. It stops a loop, never raises, and says what it looked at; a hand-in is graded in another process, by somebody else.
+central differences. It stops a loop, never raises, and says what it looked at; a hand-in is graded
+in another process, by the grader.
 """
 
 from __future__ import annotations

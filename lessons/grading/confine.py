@@ -1,6 +1,6 @@
 """What a process gives up before it runs a student's code, and never gets back.
 
-After reading this file you know how a Linux process without any privilege locks itself in, in about two milliseconds:
+A Linux process without any privilege enters the sandbox in about two milliseconds:
 
     limits      memory, CPU time, size of files, no core dumps (`setrlimit`)
     Landlock    files: the standard library and the course's library may be read, one folder may be written, all else does not open;
@@ -35,7 +35,7 @@ MEMORY_BYTES = 2 << 30
 FILE_BYTES = 16 << 20
 OPEN_FILES = 64
 CPU_BACKSTOP_S = 600
-"""If the grader is killed and nobody watches the clock any more."""
+"""If the grader is killed and no process watches the clock any more."""
 
 EPERM, ENOSYS = 1, 38
 
@@ -77,7 +77,7 @@ class Locks:
             return obtained
         if os.path.isdir("/proc/self/task") and len(os.listdir("/proc/self/task")) > 1:
             raise ConfinementError("the process has threads already, so it cannot lock itself in")
-        self.libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0)  # nobody is left behind if the server dies
+        self.libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0)  # no process survives the server
         if self.libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             return obtained
         _drop_capabilities(self.libc)

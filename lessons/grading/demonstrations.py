@@ -1,10 +1,12 @@
 """Cells of a lesson that only show something: a hand-in need not run them again.
 
-After reading this file you know when a cell can be left out without anybody's answer changing. It is a cell of the sheet that the student
-has left as it was, and nothing that runs could notice that it did not: what it binds, and what it could change through the names that it
-uses, is used by no other cell that is run. Names are all that cells have in common, apart from files, settings of a module and the like;
-a cell that mentions such things is run, and where a student's code looks at names as data (`globals()`, `exec`), every cell is.
-Training a network to draw its loss, for example, takes seconds in the lesson and nothing when a thousand hand-ins are graded.
+A cell can be left out if no answer changes without it. It is a cell of the sheet that the student
+has left as it was, and no code that runs depends on it: what it binds, and what it could change
+through the names that it uses, is used by no other cell that is run. Names are all that cells have
+in common, apart from files, settings of a module and the like; a cell that mentions such things is
+run, and where a student's code looks at names as data (`globals()`, `exec`), every cell is.
+Training a network to draw its loss, for example, takes seconds in the lesson and nothing when a
+thousand hand-ins are graded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What runs on the student's side where a plain call cannot ask: a class, an argument that is filled in, a graph of 20,000 operations.
 
-After reading this file you know that there is nothing to find in it. A drive gets (answers, call, *arguments): a dictionary of what the
+The file gives no answer away. A drive gets (answers, call, *arguments): a dictionary of what the
 student defined, the name that the case asks for, and the case's arguments. It uses the student's code and returns plain values, without
 knowing which are right; whoever tampers with it changes what is sent, and nothing else. It needs NumPy and the standard library only, for
 its source is all that the student's side gets.
@@ -96,7 +96,8 @@ def cost_of_sweep(answers, call, shape, n):
 
 
 def cost_of_class(answers, call, shape, n):
-    """The same with a student's class: the local derivatives are constants to multiply with. Gradients of the inputs and all v's."""
+    """As above, with a student's class: the local derivatives are constants to multiply with.
+    Gradients of the inputs and all v's."""
     rows, nodes = large(shape, n), {}
     for name, operands in rows:
         parts = []

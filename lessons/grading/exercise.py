@@ -9,9 +9,10 @@
     def _(x, g):
         return g * np.cos(x)
 
-After reading this file you know what crosses the border between the two sides. The cases go to the student's side: they may be public,
-for they hold no answers. Plain values come back: numbers, texts, True and False, None, lists, tuples, dictionaries with texts as keys,
-and arrays of real numbers. `answer` (what is right) or `accept` (whether this is right, where several answers are) never go there.
+This file defines what crosses the border between the two sides. The cases go to the student's side:
+they may be public, for they hold no answers. Plain values come back: numbers, texts, True and
+False, None, lists, tuples, dictionaries with texts as keys, and arrays of real numbers. `answer`
+(what is right) or `accept` (whether this is right, where several answers are) never go there.
 """
 
 from __future__ import annotations
@@ -212,10 +213,11 @@ class Exercise:
     verify: verify(case, got) -> like accept's result, without an answer key (the dot-product identity, finite differences): it serves
         the check in the notebook. where: where(case, got) -> the first wrong node, for exercises about graphs.
     hidden: groups whose cases are never shown to students. checked: a sentence for the notebook: what its check looked at.
-    practice: the cases of the notebook's check, where they are not `make_cases`: nobody is kept waiting there.
-    present: present(case) -> the case as text, where a call does not tell it well.
-    notebook: notebook(*answers) -> Feedback, for kinds whose check in the notebook does more than the common one.
-    home: the folder of the sheet.py that it is from, in which the drive's module is looked for first; whoever loads a sheet.py sets it.
+    practice: the cases of the notebook's check, where they are not `make_cases`: fewer, so that
+    students do not wait. present: present(case) -> the case as text, where a call does not tell it
+    well. notebook: notebook(*answers) -> Feedback, for kinds whose check in the notebook does more
+    than the common one. home: the folder of the sheet.py that it is from, in which the drive's
+    module is looked for first; whoever loads a sheet.py sets it.
     """
 
     name: str

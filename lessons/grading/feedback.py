@@ -1,6 +1,6 @@
 """What a student sees after a check: text in a terminal, a card with the animated Trace in a notebook, a number for nbgrader.
 
-After reading this file you know the three faces of one object. Its rich form is for the student; its plain form says the same in
+One object has three forms. Its rich form is for the student; its plain form says the same in
 words; and where nbgrader runs the notebook (it says so in the environment variable NBGRADER_EXECUTION), the plain form is the points
 alone, which nbgrader reads as partial credit. Everything that came from the student's code is escaped. Marks differ by word and sign,
 never by colour alone.

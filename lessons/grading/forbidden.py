@@ -1,8 +1,9 @@
 """In the notebook: a call of what will not be there when the hand-in is graded fails at once, and says why.
 
-After reading this file you know how a name is taken away without taking it away. In the batch the library's files themselves are emptied
-(redact.py); here, where everybody else needs the library whole, Python tells of each function that is entered while a student's code runs
-(`sys.setprofile`), and one that is forbidden raises what it will raise there. It helps an honest student in time, and stops nobody.
+The check forbids a name without removing it. In the batch the library's files themselves are
+emptied (redact.py); here, where everybody else needs the library whole, Python tells of each
+function that is entered while a student's code runs (`sys.setprofile`), and one that is forbidden
+raises what it will raise there. It helps an honest student in time, and is no protection.
 """
 
 from __future__ import annotations

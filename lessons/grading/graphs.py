@@ -1,6 +1,6 @@
 """Small computations as plain data, and how they are evaluated, drawn at random, and put on a Trace.
 
-After reading this file you know the form in which a graph goes to a student's code and comes back:
+A graph goes to a student's code and comes back in this form:
 
     {"inputs": {"x1": 2.0, "x2": 5.0}, "rows": [["v1", "sin", ["x2"]], ["v2", "mul", ["x1", "v1"]]]}
 
@@ -165,7 +165,7 @@ def random_graph(rng: np.random.Generator, ops: Sequence[str], most: int = 6) ->
             known.append(f"v{i + 1}")
             unused = [u for u in [*unused, f"v{i + 1}"] if u not in operands]
         binary = [op for op in ops if OPERATIONS[op][0] == 2 and op in ("add", "mul", "sub")]
-        while len(unused) > 1 and binary:  # what nobody reads is joined, so that every node has an adjoint
+        while len(unused) > 1 and binary:  # join unused nodes: every node gets an adjoint
             name = f"v{len(rows) + 1}"
             rows.append([name, one_of(rng, binary), unused[:2]])
             unused = [*unused[2:], name]

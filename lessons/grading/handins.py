@@ -1,8 +1,9 @@
 """Hand-ins: finding each student's notebook, and reading it although anything may be in it.
 
-After reading this file you know in which ways hand-ins arrive (nbgrader's folders, a folder a student, a flat folder of files, what Canvas
-and Moodle give as a zip), how it is decided which file counts, and what becomes of a file that is no notebook: one sentence, which the
-student gets to read. Nothing here runs anything or imports a notebook library: a notebook is JSON, and JSON from a stranger.
+Hand-ins arrive as nbgrader's folders, a folder a student, a flat folder of files, or the zip of
+Canvas or Moodle. This file decides which file counts. A file that is no notebook becomes one
+sentence, which the student gets to read. Nothing here runs anything or imports a notebook library:
+a notebook is JSON, and JSON from a stranger.
 """
 
 from __future__ import annotations
@@ -148,7 +149,8 @@ def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student
 
 
 def _free_name(name: str, found: dict[str, _Student]) -> str:
-    """A name that nobody else has: names that differ in what cannot be written, or far behind, are still two students."""
+    """A unique name: names that differ in what cannot be written, or far behind, are still two
+    students."""
     taken, free, number = {student.name for student in found.values()}, name, 2
     while free in taken:
         free, number = f"{name} ({number})", number + 1
@@ -360,7 +362,8 @@ _one_at_a_time = threading.Lock()
 
 
 def open_ordinary(path: Path) -> BinaryIO:
-    """A file, opened for reading. It is looked at when it is open, so that nobody can put another in its place meanwhile.
+    """A file, opened for reading. It is looked at when it is open, so that it cannot be replaced
+    meanwhile.
 
     Raises HandInError for a link, a pipe, a device; OSError.
     """
@@ -440,8 +443,9 @@ def ids_of(cell: dict[str, Any]) -> set[str]:
 def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
     """What is run of a notebook, in order: (name such as "cell 3", source).
 
-    A solution cell counts as code even if it has become text. The sheet's check cells are left out, unless somebody has written something
-    else into them. Copied and split cells simply run in their order. Raises HandInError.
+    A solution cell counts as code even if it has become text. The sheet's check cells are left out,
+    unless the student has written something else into them. Copied and split cells simply run in
+    their order. Raises HandInError.
     """
     checks = {source_of(cell).strip() for cell in (sheet.notebook or {}).get("cells", []) if ids_of(cell) & sheet.check_ids}
     found = []

@@ -1,7 +1,7 @@
 """The journal: what every hand-in returned, one line of JSON each, written once and never changed.
 
-After reading this file you know why nothing is lost when the grader is killed, and why a repaired answer needs nobody's code to run
-again: grades, tables and pages are functions of this file. A line is one of
+Grades, tables and pages are functions of this file. So nothing is lost when the grader is killed,
+and a repaired answer key needs no student's code to run again. A line is one of
 
     {"v": 1, "kind": "hand-in", "student": "ada", "file": "submitted/ada/vjp.ipynb", "beside": [], "note": "", "problem": "", "lms": {},
      "sheet": {"name": "vjp", "hash": "..."}, "sha256": "...", "seed": "...",  # of the hand-in; HMAC(the sheet's secret, sha256)

@@ -1,8 +1,9 @@
 """From what came back to points and reasons: the part of the grader that knows what is right.
 
-After reading this file you know how a value from an untrusted process is compared: its type first, then its shape, then whether every
-number is a finite real one, and only then the numbers; nothing is converted, broadcast, or asked about itself. `judge` runs on the
-trusted side, after the student's process is dead; `weigh` is its core, which the check in the notebook shares.
+A value from an untrusted process is compared in this order: its type first, then its shape, then
+whether every number is a finite real one, and only then the numbers; nothing is converted,
+broadcast, or asked about itself. `judge` runs on the trusted side, after the student's process is
+dead; `weigh` is its core, which the check in the notebook shares.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Running cases in this very process: for the check in the notebook, and for an instructor's own solution.
 
-After reading this file you know what these two share with the batch grader: the same cases, the same calls, and values that are brought to
-the same plain form. What they do not share is the border: code that runs here could do anything, so nothing that this file returns is a
-grade.
+Both share cases, calls and the plain form of values with the batch grader. They do not share the
+sandbox: code that runs here could do anything, so nothing that this file returns is a grade.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A library of classic mistakes: reverse sweeps that are broken in one place each.
 
-After reading this file you know the ways in which first engines go wrong. Every mistake is a small change to one right sweep (`sweep`):
-another way to combine contributions, another rule for an operation, another order, another seed. They serve twice: a student's numbers
-that equal a mistake's in every case have most likely been made by it; and a sheet whose cases let a mistake pass has a hole.
+These are the ways in which first engines go wrong. Every mistake is a small change to one right
+sweep (`sweep`): another way to combine contributions, another rule for an operation, another order,
+another seed. They serve twice: a student's numbers that equal a mistake's in every case have most
+likely been made by it; and a sheet whose cases let a mistake pass has a hole.
 
 The right rules stand here only so that they can be broken; a test holds them against the engine. The answers of exercises come from the
 engine itself.

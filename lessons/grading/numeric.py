@@ -1,6 +1,6 @@
 """Derivatives by central differences: the judge that needs no answer key.
 
-After reading this file you know how a rule can be checked by somebody who does not know the right one. With the step h and values of double
+They check a rule without knowing the right one. With the step h and values of double
 precision, (f(x + h) − f(x − h)) / 2h is off by about f‴h²/6 + ε|f|/h; h = 10⁻⁵ keeps both below 10⁻⁹ for functions of moderate size.
 """
 

@@ -1,9 +1,10 @@
 """Feedback for one student, as one HTML file that needs nothing and as one Markdown file: pure functions of judgements.
 
-After reading this file you know how a page can show a stranger's mistakes without running anything of theirs. Every text is escaped; there
-is no script; the Content-Security-Policy forbids every request and every style but the page's own, which are named by their hashes. The
-picture is the smallest graph that failed, with the student's numbers: the marks appear in the order of the reverse sweep, by CSS alone,
-up to the first wrong node. Who prefers reduced motion sees them all at once.
+A page shows a student's mistakes without running any of the student's code. Every text is escaped;
+there is no script; the Content-Security-Policy forbids every request and every style but the page's
+own, which are named by their hashes. The picture is the smallest graph that failed, with the
+student's numbers: the marks appear in the order of the reverse sweep, by CSS alone, up to the first
+wrong node. Who prefers reduced motion sees them all at once.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def _end_of_the_graph(svg: str) -> int:
 
 
 def student_markdown(student: str, sheet: str, judgements: Sequence[Judgement], *, notes: Sequence[str] = (), hints: bool = True) -> str:
-    """The same as text: for a mail, an issue, a terminal."""
+    """The feedback as text: for a mail, an issue, a terminal."""
     points, most = sum(j.points for j in judgements), sum(j.max for j in judgements)
     out = [
         f"# {plain_markdown(sheet)}",

@@ -1,9 +1,10 @@
 """A copy of the library in which what an exercise asks for is not there.
 
-After reading this file you know why a student cannot get at `minigrad.vjp` by reloading a module, by reading its file or by looking
-through memory: in the files that the student's process can see, the function's body is one line that says what to do instead. The copy
-also holds what that process runs of the grader (wire, confine, worker and so on, as the package `untrusted`), and a link to NumPy;
-nothing else that is installed here is in it.
+A student cannot get at `minigrad.vjp` by reloading a module, by reading its file or by looking
+through memory: in the files that the student's process can see, the function's body is one line
+that says what to do instead. The copy also holds what that process runs of the grader (wire,
+confine, worker and so on, as the package `untrusted`), and a link to NumPy; nothing else that is
+installed here is in it.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
         for name in names:
             for part in ENGINES if name == DERIVATIVES else (name,):
                 _take_away(part, folder)
-        if DERIVATIVES in names:  # last: the files that it writes anew have other lines
+        if DERIVATIVES in names:  # last: the files that it rewrites have other lines
             for file in sorted((folder / "minigrad" / "ops").glob("*.py")):
                 _empty_rules(file)
         for package in ("minigrad", "untrusted"):
@@ -221,7 +222,8 @@ def _bindings(owner: Any, found: Any, name: str) -> list[tuple[Any, str]]:
 
 
 def _rebind(owner: Any, attribute: str, name: str, folder: Path) -> None:
-    """For what no `def` of its own makes, such as an operation out of a table: the name is bound anew, at the end of its module."""
+    """For what no `def` of its own makes, such as an operation out of a table: the name is rebound,
+    at the end of its module."""
     is_class = inspect.isclass(owner)
     module = inspect.getmodule(owner) if is_class else owner
     file = _in_copy(str(getattr(module, "__file__", "")), folder)

@@ -1,6 +1,6 @@
 """Grading a class: from a folder of hand-ins to a journal, and from the journal to grades.
 
-After reading this file you know the order of things that keeps a grade a secret until it is given: a seed is drawn for the hand-in, the
+The order of work keeps a grade a secret until it is given: a seed is drawn for the hand-in, the
 cases are made of it, the student's process answers them and dies, and only then is anything computed that says what would have been
 right. It also shows how the work is spread: `grade_one` is an importable function of plain data that returns plain data, so any
 `concurrent.futures.Executor` will do (threads, processes, dask's `Client.get_executor()`, ipyparallel's, mpi4py's), and every one gives
@@ -58,7 +58,8 @@ SAFE_LEVEL = "confined"
 
 
 def seed_for(secret: bytes, sha256: str) -> str:
-    """The seed of a hand-in: nobody can guess it without the secret, and it is the same one at an appeal."""
+    """The seed of a hand-in: it cannot be guessed without the secret, and is the same one at an
+    appeal."""
     return hmac.new(secret, sha256.encode(), hashlib.sha256).hexdigest()
 
 
@@ -268,7 +269,7 @@ def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
         return not record["file"] and record["problem"] == job["problem"]
     if record["sha256"] != handins.digest(Path(job["path"]), [Path(p) for p in job["beside"]]):
         return False
-    if "exercises" not in record:  # nobody could read it, and nobody can now
+    if "exercises" not in record:  # it could not be read, and cannot be now
         return bool(record["problem"])
     if LEVELS.index(record["level"]) < LEVELS.index(job["least"]) or record["note"] != job["note"]:
         return False
@@ -298,7 +299,8 @@ class Graded:
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether somebody should look: nothing could be run, or something was noticed. It changes no points."""
+        """Whether a person should look: nothing could be run, or something was noticed. It changes
+        no points."""
         return bool(self.record["problem"] or self.record.get("flags"))
 
 
@@ -354,9 +356,9 @@ def grade(
     """Grades a class: runs what the journal does not hold yet, then writes grades.csv and items.csv from it.
 
     Raises:
-        SheetError: the sheet's own solution does not get full points, or the sheet is wrong otherwise; nobody is graded then.
-        ConfinementError: isolation is worse than options.least.
-        FileNotFoundError: there is no such sheet or folder.
+        SheetError: the sheet's own solution does not get full points, or the sheet is wrong
+        otherwise; no hand-in is graded then. ConfinementError: isolation is worse than
+        options.least. FileNotFoundError: there is no such sheet or folder.
         HandInError: there are no hand-ins in the folder, or its zip cannot be unpacked.
         JournalError: the journal is in use, or damaged.
     """
@@ -575,7 +577,8 @@ def _spread(
 
 
 def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[Any]:
-    """A progress bar of tqdm's, if it is installed and somebody watches; else nothing but the items."""
+    """A progress bar of tqdm's, if it is installed and the output is interactive; else nothing but
+    the items."""
     log = log or sys.stderr
     if total and log.isatty():
         try:

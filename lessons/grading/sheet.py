@@ -1,10 +1,12 @@
-"""A sheet: a notebook with exercises, and how to tell before anybody is graded whether it is fit to grade with.
+"""A sheet: a notebook with exercises, and how to tell before grading whether it is fit to grade
+with.
 
-After reading this file you know the two ways to write one. A lesson names the module of its exercises in its notebook's metadata
-({"minigrad": {"exercises": "minigrad.lessons.exercises.lesson02"}}); an instructor puts a `sheet.py` beside the notebook. In the notebook
-the cells carry nbgrader's metadata: solution cells with markers, and locked check cells that say `check("name", …)` and are worth what the
-exercise is worth. `own_solution` runs the instructor's notebook and judges it; `missed_mistakes` lets the classic mistakes through the
-cases and tells which of them would get full points.
+There are two ways to write one. A lesson names the module of its exercises in its notebook's
+metadata ({"minigrad": {"exercises": "minigrad.lessons.exercises.lesson02"}}); an instructor puts a
+`sheet.py` beside the notebook. In the notebook the cells carry nbgrader's metadata: solution cells
+with markers, and locked check cells that say `check("name", …)` and are worth what the exercise is
+worth. `own_solution` runs the instructor's notebook and judges it; `missed_mistakes` lets the
+classic mistakes through the cases and tells which of them would get full points.
 """
 
 from __future__ import annotations
@@ -161,7 +163,8 @@ def _defined(node: ast.stmt) -> Iterator[str]:
 
 
 def public_exercises(path: Path) -> dict[str, Exercise]:
-    """The exercises of a sheet.py, in the student's edition too, which has no answers; read anew when the file changes."""
+    """The exercises of a sheet.py, in the student's edition too, which has no answers; read again
+    when the file changes."""
     return exercises_of(_read_module(path, path.stat().st_mtime_ns))
 
 

@@ -1,6 +1,6 @@
 """Stand-ins for packages that only display: importing matplotlib in an answer's cell must not cost the answer.
 
-After reading this file you know what `plt.plot(x)` does while a hand-in is graded: nothing. Anything can be asked of a stand-in; it gives
+While a hand-in is graded, `plt.plot(x)` does nothing. Anything can be asked of a stand-in; it gives
 another one. `minigrad.lessons.grading` is one too: the checks in a notebook are for the student, and the grader does not look at them. A
 package that a lesson's own cells use, and that is not here, can be imported as well, so that the rest of the cell runs: it is the first use
 of it that fails, with a sentence.
@@ -147,7 +147,7 @@ class _GonePackage(ModuleType):
 
 
 class _LastFinder:
-    """Finds those packages when nobody else has."""
+    """Finds those packages when no other finder has."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in NOT_HERE else None  # type: ignore[arg-type]

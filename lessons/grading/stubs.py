@@ -1,9 +1,10 @@
 """What is still as it was handed out: a place that says `...`, a function whose body is empty, a class with such methods.
 
-After reading this file you know how the check in the notebook and the batch grader tell "not written yet" from "returns nothing, because
-a `return` is missing". A stub has nothing in it that could return anything, and that can be read off its code without calling it. An
-exercise whose right answer is a function that does nothing cannot be set: it looks like its own stub, and the sheet's own solution says so.
-Both sides use this file, so it needs the standard library only.
+So the check in the notebook and the batch grader tell "not written yet" from "returns nothing,
+because a `return` is missing". A stub has nothing in it that could return anything, and that can be
+read off its code without calling it. An exercise whose right answer is a function that does nothing
+cannot be set: it looks like its own stub, and the sheet's own solution says so. Both sides use this
+file, so it needs the standard library only.
 """
 
 from __future__ import annotations

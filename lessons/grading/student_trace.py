@@ -1,6 +1,7 @@
-"""The engine's Trace, computed anew with a student's code in the engine's place: the same graph and steps, the student's numbers.
+"""The engine's Trace, recomputed with a student's code in the engine's place: the same graph and
+steps, the student's numbers.
 
-After reading this file you know how a check can say at which step a mistake was made. A Trace holds the graph, the values and every
+So a check can say at which step a mistake was made. A Trace holds the graph, the values and every
 local derivative, so a pass over its steps is a whole differentiation engine. `with_rules` lets the student's two rules do the work of
 one operation, `with_sweep` lets the student's loop do the whole reverse pass; what comes out is a Trace again, to be compared with the
 engine's and shown in the same viewer.

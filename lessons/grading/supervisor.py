@@ -1,9 +1,10 @@
 """The grader's hand on a student's process: starts it, asks it, keeps the time from outside, ends it.
 
-After reading this file you know how one hand-in is run so that a bad cell or a bad call costs only itself. Every step (a cell, a call) is
-one request and one answer. While a step runs, the grader watches CPU time, wall time and the size of the folder. A step that does not
-come back is left out: the process is ended, a new one runs the other cells again, and goes on with the next call. Nothing that the
-process says is believed about itself: times are taken here, and an answer is a value or it is not.
+One hand-in is run so that a bad cell or a bad call costs only itself. Every step (a cell, a call)
+is one request and one answer. While a step runs, the grader watches CPU time, wall time and the
+size of the folder. A step that does not come back is left out: the process is ended, a new one runs
+the other cells again, and goes on with the next call. Nothing that the process says is believed
+about itself: times are taken here, and an answer is a value or it is not.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class Server:
         self.control.settimeout(60)
         if KNOWN_SENDERS:
             self.control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.sender = 0  # of the last answer: the number that the process has here, whatever it is over there; 0 if nobody can tell
+        self.sender = 0  # of the last answer: the process's number on this side; 0 if unknown
         if not self._answer().get("ready"):
             complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
             raise confine.ConfinementError(f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}")
@@ -226,7 +227,8 @@ def abandon_all() -> None:
 
 
 def disown_all() -> None:
-    """In a forked process: lets go of the servers of the process that it was forked from, so that they end when that one ends."""
+    """In a forked process: closes its ends of the servers of the process that it was forked from,
+    so that they end when that one ends."""
     for server in list(_servers):
         server.control.close()
     _servers.clear()
@@ -262,7 +264,7 @@ class Child:
 
     def send(self, request: dict[str, Any]) -> str:
         """Puts a request on its way; returns the number by which its answer is known."""
-        number = secrets.token_hex(8)  # so that nobody can write the answer to a later question
+        number = secrets.token_hex(8)  # later answers cannot be written in advance
         self.unsent += wire.dumps({"id": number, **request})
         return number
 
@@ -291,7 +293,7 @@ class Child:
             if answer == {"absent": True}:
                 self.absent = True
                 continue
-            self.junk += 1000 + len(line)  # a line that somebody else wrote: it is no answer to what was asked
+            self.junk += 1000 + len(line)  # a line from elsewhere: no answer to what was asked
             if self.junk > JUNK_BYTES:
                 raise Stopped("died", "Something in the notebook wrote to the grader's own pipe, so it was stopped.")
 
@@ -305,7 +307,8 @@ class Child:
         return self.used
 
     def _queued(self) -> float:
-        """Seconds for which the process could have run and others did, in all its life (proc(5), schedstat); 0 where nobody can tell."""
+        """Seconds for which the process could have run and others did, in all its life (proc(5),
+        schedstat); 0 where unknown."""
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
         except (OSError, ValueError, IndexError):

@@ -1,8 +1,9 @@
 """A server that has NumPy and minigrad loaded and forks a process for each hand-in, so that a hand-in costs milliseconds.
 
-After reading this file you know why a warm start is as safe as a cold one. The server itself never runs a student's code. It forks first,
-the child then locks itself in (confine.py), and only then does the first line of the student's run. The child has no way back: the
-socket by which the grader commands the server is closed in it. A cold start is a server that is used once.
+A warm start is as safe as a cold one. The server itself never runs a student's code. It forks
+first, the child then locks itself in (confine.py), and only then does the first line of the
+student's run. The child has no way back: the socket by which the grader commands the server is
+closed in it. A cold start is a server that is used once.
 
 The server is run as `python -I -S -c ...` with a Unix socket as its standard input, and reads one command a line:
 
@@ -63,7 +64,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     scope.clear()
     gc.collect()
-    gc.freeze()  # children share these pages for as long as nobody writes to them
+    gc.freeze()  # children share these pages for as long as no process writes to them
     _send(control, {"ready": True})
     server = _Server(control)
     try:

@@ -1,8 +1,9 @@
 """Plain values as JSON: the only thing that crosses the border between the grader and a student's process.
 
-After reading this file you know what a hostile process can send: text that becomes numbers, texts, lists, dictionaries and arrays of real
-numbers, or else is refused with a sentence. Nothing is unpickled, no class is looked up, and every type, size, depth and shape is checked
-before it is used. JSON's own values stand for themselves; the rest is a dictionary with one key that says what it is:
+A hostile process can send only text. It becomes numbers, texts, lists, dictionaries and arrays of
+real numbers, or else is refused with a sentence. Nothing is unpickled, no class is looked up, and
+every type, size, depth and shape is checked before it is used. JSON's own values stand for
+themselves; the rest is a dictionary with one key that says what it is:
 
     {"t": [...]}   a tuple           {"d": {...}}   a dictionary with texts as keys        {"f": "nan"}   nan, inf or -inf
     {"a": "<f8", "s": [2, 3], "b": "..."}   an array: dtype, shape, and its elements as base64 in C order
@@ -242,7 +243,7 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-# Made here and kept: on the student's side somebody may put something else in the place of these.
+# Made here and kept: on the student's side the originals may be replaced.
 def _to_text(data: bytes, b2a: Any = binascii.b2a_base64) -> str:
     return str(b2a(data, newline=False).decode("ascii"))
 

@@ -1,8 +1,9 @@
 """Values and sentences in plain words: what every message for a student is made of.
 
-After reading this file you know how a message names a value that should be something else (`a_kind`), how it shows one (`shown`), and how
-the parts of a reason become a sentence that begins with a capital letter, unless it begins with a name: `sin1`, v2 and x are written as
-the student wrote them. Both sides use this file, so it needs NumPy and the standard library only.
+`a_kind` names a value that should be something else, and `shown` shows one. The parts of a reason
+become a sentence that begins with a capital letter, unless it begins with a name: `sin1`, v2 and x
+are written as the student wrote them. Both sides use this file, so it needs NumPy and the standard
+library only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The student's side: runs a notebook's cells in order and then calls what they define, in a process that has locked itself in.
 
-After reading this file you know what happens to a student's code when it is graded, and that there is nothing to steal: this process
+A student's code is graded here, where there is nothing to steal: this process
 knows the inputs of the call that it is making and nothing else. What it answers is treated as if the student had written it, because the
 student may have. One request a line comes in, one answer a line goes out (wire.py); the grader keeps the time, from outside:
 
@@ -325,7 +325,7 @@ class _Kept(io.StringIO):
         self.limit = limit
 
     def close(self) -> None:
-        """Somebody else's output too."""
+        """The output of other processes too."""
 
     def write(self, text: str) -> int:
         if isinstance(text, str):  # not a line longer than what is kept, however long the text
@@ -406,7 +406,8 @@ def requests(pipe: io.BufferedReader) -> Iterator[dict[str, Any]]:
 
 
 def run(request_pipe: int, answer_pipe: int, folder: str, readable: list[str]) -> None:
-    """Answers requests until there are none, or until somebody ends this process. Call it when the process has locked itself in."""
+    """Answers requests until there are none, or until this process is ended. Call it when the
+    process is in the sandbox."""
     os.chdir(folder)
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.path.append(folder)  # last: what lies beside the notebook shadows nothing

@@ -14,10 +14,11 @@
 
     y = Exp.apply(x)
 
-After reading this file you know what a derivative needs that the engine cannot guess: which values the rule keeps (and that nobody
-overwrote them since), which arguments were overwritten, which results have no derivative. The engine treats the whole of `forward` as one
-operation: nothing inside it is recorded, and one node stands for it in the graph. `backward` runs on tensors, recorded exactly if
-`create_graph` was asked for, so a Function differentiates as often as its `backward` does.
+A Function declares what the engine cannot guess: which values the rule saves (and that they were
+not overwritten since), which arguments were overwritten, which results have no derivative. The
+engine treats the whole of `forward` as one operation: nothing inside it is recorded, and one node
+stands for it in the graph. `backward` runs on tensors, recorded exactly if `create_graph` was asked
+for, so a Function differentiates as often as its `backward` does.
 
 Ownership: the node owns the ctx, the ctx owns the saved arrays and the places of saved *inputs*; a saved *output* is kept as an array and a
 number. Nothing points from a node to a tensor or to itself, so memory returns by reference counting alone.

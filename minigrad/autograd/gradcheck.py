@@ -1,9 +1,9 @@
 """Is a derivative right? Compare it with what the function itself does when an input is moved a little.
 
 For f: ℝⁿ → ℝᵐ the central difference (f(x + εeⱼ) - f(x - εeⱼ)) / 2ε approximates column j of the Jacobian with an error of order ε²;
-reverse mode gives its rows, forward mode its columns. After reading this file you know how such a check is made and what else can be wrong
-with a derivative besides its numbers: it may ignore the incoming gradient, differ from run to run, have the wrong dtype, or fail where an
-output was not used.
+reverse mode gives its rows, forward mode its columns. The check also finds what else can be wrong
+with a derivative besides its numbers: it may ignore the incoming gradient, differ from run to run,
+have the wrong dtype, or fail where an output was not used.
 
 Complex numbers. A function that is not holomorphic has no complex Jacobian, so each complex number is treated as two real ones: an input is
 moved along 1 and along i. A real loss L = Re(v̄ · f(x)) with cotangent v has the gradient ∂L/∂a + i ∂L/∂b at x = a + ib (the conjugate

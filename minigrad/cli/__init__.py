@@ -1,6 +1,6 @@
 """The command line: what one can do with minigrad without writing Python. One file a command.
 
-This is the outermost door of the house: it may call everything, and nothing in the house calls it.
+This is the outermost layer: it may import every other package, and none of them imports it.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def _run(arguments: list[str]) -> int:
         if arguments and arguments[0] in COMMANDS:
             return int(import_module(f"minigrad.cli.{arguments[0]}").main(arguments[1:]))
         return _no_command(arguments)
-    except SystemExit as stop:  # argparse leaves by this door, after --help too
+    except SystemExit as stop:  # argparse exits like this, after --help too
         return stop.code if isinstance(stop.code, int) else 1 if stop.code else 0
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,8 @@
 """What a command is about: a formula such as "log(x1) + x1*x2", or a function in a Python file of the user's, FILE.py:NAME.
 
-After reading this file you know what a name may stand for: a function of tensors or a module, which get values; and, where a graph is
-drawn, a tensor, a node of a static graph or a Program too, which have theirs. A name that fits nothing is answered with those that would.
+A name may stand for a function of tensors or a module, which get values. Where a graph is drawn it
+may also stand for a tensor, a node of a static graph or a Program, which have their own. A name
+that fits nothing is answered with those that would.
 """
 
 import difflib

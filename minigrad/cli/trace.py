@@ -465,7 +465,8 @@ def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:
     elif format == "text":
         text = table(trace, more.get("step"), _table_words(more["lang"]) if "lang" in more else None)
     else:
-        # Pictures belong to viz, which minigrad does not need and knows by name only, here at its outermost door.
+        # Pictures belong to viz, which minigrad does not need and knows by name only, here in its
+        # outermost layer.
         module, function = {"html": ("minigrad.viz.page", "to_html"), "svg": ("minigrad.viz.svg", "to_svg")}[format]
         try:
             text = getattr(import_module(module), function)(trace, **more)

@@ -1,7 +1,7 @@
 """What is known of a value before it is computed: its shape and its dtype, as far as the graph determines them.
 
-A Variable may be declared without a shape or a dtype; both are then decided by what it is fed. After reading this file you know how much
-can still be said. Two rules are enough:
+A Variable may be declared without a shape or a dtype; both are then decided by what it is fed. Two
+rules are enough to say how much is still known:
 
 - *Broadcasting is a union.* An unknown shape is the set of what it is broadcast from: the Variables' own unknown shapes, each a number of
   its own, and known shapes. Broadcasting is associative, commutative and idempotent, as the union of sets is. So exp(x) and x + 1 have the

@@ -12,9 +12,9 @@ its two ways into the function:
     df, dinputs = bprop(dout)
     v.d += df[v];  v.d += dinputs[i] for each input i that is v
 
-After reading this file you know that `bprop` is nothing but a closure: it remembers the graph that running f has left, and starts one
-reverse pass through it. Because bprop is a function of tensors, K applies to it in turn. That is how GradOperation nests and how Jvp is
-made.
+`bprop` is a closure: it keeps the graph recorded while f ran, and starts one reverse pass through
+it. Because bprop is a function of tensors, K applies to it in turn. That is how GradOperation nests
+and how Jvp is made.
 
 What happens outside f is not part of it: if an input was itself computed from w, df[w] counts only what f does with w directly.
 """

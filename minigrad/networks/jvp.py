@@ -4,8 +4,8 @@ Reverse mode computes g(v) = Jᵀ v, and g is linear in v. A linear map is its o
 transpose of that: (Jᵀ)ᵀ u = J u. So two reverse passes give what forward mode gives in one, without a single forward rule. Which v the
 first pass starts from does not matter, since the derivative of a linear map is the same everywhere; here it is ones, as in MindSpore.
 
-After reading this file you know how MindSpore's Jvp works, and (with graphs.py) why most of the first pass's network is then left dangling:
-what depends on v only leads to g(v), whose value nobody asks for.
+This is how MindSpore's Jvp works. Most of the first pass's network is then left dangling
+(graphs.py): what depends on v only leads to g(v), whose value is not needed.
 
 Sources: MindSpore's nn.Jvp and nn.Vjp. The trick: J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
 """

@@ -1,7 +1,7 @@
 """The state of a module, its parameters and buffers by name: read, written, and watched by hooks.
 
-After reading this file you know in which order hooks see the state, and why a state that does not fit changes nothing. Source of the
-interface: PyTorch's torch.nn.Module.
+The file fixes the order in which hooks see the state. A state that does not fit changes nothing.
+Source of the interface: PyTorch's torch.nn.Module.
 """
 
 from __future__ import annotations

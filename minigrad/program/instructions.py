@@ -5,9 +5,10 @@
       %3 = tanh %2               float32 (3,)     forward
       return %3
 
-After reading this file you know everything that passes, replayer, files and pictures read. Each value is assigned once (static single
-assignment), so a value's number *is* the value, and "was this computed before?" is a comparison of numbers. There are no branches and no
-loops, hence no recursion anywhere: a list is walked.
+Passes, replay, files and pictures all read this representation. Each value is assigned once (static
+single assignment), so a value's number *is* the value, and "was this computed before?" is a
+comparison of numbers. There are no branches and no loops, hence no recursion anywhere: a list is
+walked.
 
 Who makes programs: record.py (from a function that ran), minigrad.graph (from symbols), passes.py (from other programs).
 """

@@ -1,11 +1,13 @@
-"""What a checkpoint lets go after the way forward and computes again on the way back, as steps of a Trace.
+"""What a checkpoint frees after the forward pass and recomputes in the reverse pass, as steps of a
+Trace.
 
-After reading this file you know what checkpointing looks like from outside. At the end of the checkpointed function's first run the values
-that its operations had kept are let go: a step "free" that names them all. When the reverse pass first needs one of them the function runs
-again: each operation is a step "primal" about the node that it was the first time, which keeps its values from then on ("keep"), until the
-rule that needs them has read them ("free" on that contribution). What a checkpoint holds to begin from again ("holds") lives as long as the
-engine's region does; the step after which that is gone says so ("drops"), be it that the reverse pass is done with it, or that the result
-was thrown away.
+At the end of the checkpointed function's first run the values saved by its operations are freed: a
+step "free" that names them all. When the reverse pass first needs one of them the function runs
+again: each operation is a step "primal" about the node that it was the first time, which keeps its
+values from then on ("keep"), until the rule that needs them has read them ("free" on that
+contribution). What a checkpoint holds to begin from again ("holds") lives as long as the engine's
+region does; the step after which that is gone says so ("drops"), be it that the reverse pass is
+done with it, or that the result was thrown away.
 
 The second run is the engine's own; the operations of both runs are told apart by their order, which a checkpoint demands to be the same.
 """

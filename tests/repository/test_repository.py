@@ -1,4 +1,4 @@
-"""The rules of the house that no single file can keep by itself."""
+"""The rules of the repository that no single file can keep by itself."""
 
 import ast
 import functools
@@ -118,7 +118,8 @@ def climbs(source: str, module: str, package: str) -> list[str]:
         other = unit(name)
         bare_package = name == "minigrad" and any(inner.startswith("minigrad.") and n == line for inner, n in imported)
         by_name = "import_module" in lines[line - 1]
-        if other == own or bare_package or (own == "minigrad.cli" and by_name):  # the outermost door calls the other rooms by name
+        # the outermost layer, minigrad.cli, imports others by name
+        if other == own or bare_package or (own == "minigrad.cli" and by_name):
             continue
         if RANK.get(other, -1) >= RANK.get(own, len(LAYERS)):
             found.append(f"{module}:{line} imports {name}")

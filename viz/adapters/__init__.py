@@ -6,8 +6,9 @@
     viz.from_torch(f, x, w)                        the same for a function of tensors: all values too
     viz.from_graph([y, slope], {x: 1.0})           a static graph of minigrad.graph, computed once
 
-After reading this file you know the way from any engine to the pictures. Nothing here differentiates: values, contributions and adjoints
-are those of the engine, wrong ones too; a student's bug is there to be seen.
+The adapters turn the work of any engine into a Trace. Nothing here differentiates: values,
+contributions and adjoints are those of the engine, wrong ones too; a student's bug is there to be
+seen.
 """
 
 from __future__ import annotations

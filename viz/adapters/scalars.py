@@ -3,7 +3,7 @@
     y = a * b + b.tanh()
     viz.show(viz.trace_of(y, names={"a": a, "b": b}))
 
-After reading this file you know that such an engine needs no tracer. Its values know what they were made from, and each can carry its
+Such an engine needs no tracer. Its values know what they were made from, and each can carry its
 adjoint one step back. So the steps are made to happen one by one, in the order that the engine itself uses (a node after all its users),
 and the operands' gradients are read before and after each. What the engine really did is shown: where it overwrites instead of adding,
 the picture overwrites.

@@ -5,10 +5,12 @@
     (slope,) = mg.graph.gradients(y, [x])
     viz.from_graph([y, slope], {x: 1.0})            or shown at once: viz.show([y, slope], {x: 1.0})
 
-After reading this file you know what differs from the other Traces. A static graph is differentiated before anything is computed, into more
-graph: so there is no adjoint column, the gradient's nodes are values like all others, and what tells them apart is their stage (who made
-them) and of whose derivative they are a part (``of``). The values are those of the graph's own evaluation, node after node; a
-:class:`minigrad.graph.Executor` runs a Program from its third run on; ``viz.show(executor.program(feeds), …)`` shows its buffers.
+These Traces differ from the others. A static graph is differentiated before anything is computed,
+into more graph: so there is no adjoint column, the gradient's nodes are values like all others, and
+what tells them apart is their stage (who made them) and of whose derivative they are a part
+(``of``). The values are those of the graph's own evaluation, node after node; a
+:class:`minigrad.graph.Executor` runs a Program from its third run on;
+``viz.show(executor.program(feeds), …)`` shows its buffers.
 """
 
 from __future__ import annotations

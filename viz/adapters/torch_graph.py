@@ -3,10 +3,10 @@
     trace = viz.from_torch(f, x, w)                        run f and look on: all values and all cotangents
     trace = viz.from_torch(y, {"x": x, "w": w})            after the fact: values where PyTorch kept them, and all cotangents
 
-After reading this file you know what PyTorch's graph holds: functions that point at those of their operands. A hook on each tells, while
-the
-reverse pass runs, the cotangents that come in and the contributions that go out along each edge: those are PyTorch's own. Forward values
-are not part of the graph; they are read off while a function runs, or else from what the functions saved for the way back.
+PyTorch's graph holds functions that point at those of their operands. A hook on each tells, while
+the reverse pass runs, the cotangents that come in and the contributions that go out along each
+edge: those are PyTorch's own. Forward values are not part of the graph; they are read off while a
+function runs, or else from what the functions saved for the way back.
 """
 
 from __future__ import annotations
@@ -225,7 +225,8 @@ def _is_leaf(fn: Any) -> bool:
 
 
 def _place(x: Any) -> Any:
-    """A tensor's place in the graph. That of a leaf is made on demand, and stays the same as long as somebody holds it."""
+    """A tensor's place in the graph. That of a leaf is made on demand, and stays the same as long
+    as it is referenced."""
     return x.expand_as(x).grad_fn.next_functions[0][0] if x.grad_fn is None else x.grad_fn
 
 

@@ -8,9 +8,9 @@
     w.send(y, 1, 3.0, local=3.0)        the second contribution is added: 6
     trace = w.document()
 
-After reading this file you know all that a Trace asks of an engine: what was made from what with which value, and in the order in which
-it happened, what was sent back along which edge. Names, formulas and sentences are made here, the same as for minigrad's own Traces
-(``minigrad.watch.words``).
+A Trace asks two things of an engine: what was made from what with which value, and, in the order in
+which it happened, what was sent back along which edge. Names, formulas and sentences are made here,
+the same as for minigrad's own Traces (``minigrad.watch.words``).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     viz.save(trace, "strip.pdf", steps="all")           every step on paper, several to a page
     viz.save(trace, "table.txt")                        the evaluation trace as text
 
-After reading this file you know what each format takes, and what is refused: a film of a graph whose frames nobody could read, or of more
-frames than anybody would watch. The message then says what to do instead. Files are written whole or not at all.
+A film is refused if the frames of its graph would be illegible, or if there would be too many of
+them to watch. The message then says what to do instead. Files are written whole or not at all.
 """
 
 from __future__ import annotations

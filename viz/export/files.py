@@ -1,7 +1,7 @@
 """Writing a file so that it is there whole or not at all.
 
-After reading this file you know why an interrupted export leaves nothing half done: the picture is written beside its place under another
-name, and takes its name in one step when it is finished. What stood there before stays until then.
+An interrupted export leaves no partial file: the picture is written to a temporary file beside its
+target and renamed in one step when it is finished. An earlier file stays until then.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Frames to files: a still, a film, and a film strip for paper.
 
-After reading this file you know what each format is good for. A WebP or GIF plays in a README, a slide or a chat; its frames are drawn
+Each format has its use. A WebP or GIF plays in a README, a slide or a chat; its frames are drawn
 one at a time, so a long film needs the memory of a few. A PDF is drawn, not painted: it stays sharp at any size, one frame on a page of
 its own size or several frames under one another on paper.
 """

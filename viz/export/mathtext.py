@@ -1,8 +1,9 @@
 r"""A formula's tokens as matplotlib's mathtext, with the colours that the page gives its numbers.
 
-After reading this file you know how the frames get real fractions, dots and bars without any TeX on the machine: matplotlib parses a subset
-of TeX itself and carries the STIX fonts. A formula is set piece by piece, as matplotlib gives a text one colour only: each piece knows its
-colour and the room it wants on either side, and :func:`lines` breaks a long formula before an equals sign.
+The frames get real fractions, dots and bars without any TeX on the machine: matplotlib parses a
+subset of TeX itself and carries the STIX fonts. A formula is set piece by piece, as matplotlib
+gives a text one colour only: each piece knows its colour and the room it wants on either side, and
+:func:`lines` breaks a long formula before an equals sign.
 """
 
 from __future__ import annotations

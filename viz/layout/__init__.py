@@ -1,6 +1,6 @@
 """Where every node of a Trace stands: computed once, in Python, and then used by every picture.
 
-After reading this file you know which of three engines places the nodes, and why. Each takes the same boxes and edges and gives the same
+One of three engines places the nodes. Each takes the same boxes and edges and gives the same
 form of answer, so no picture knows which one was used.
 """
 

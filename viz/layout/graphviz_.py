@@ -1,6 +1,6 @@
 """Coordinates from Graphviz: the graph as DOT text, and its ``plain`` answer read back.
 
-After reading this file you know what is asked of Graphviz, and what is not: nodes of fixed size and no labels go in, coordinates come out.
+Graphviz only places: nodes of fixed size and without labels go in, coordinates come out.
 The drawing itself is ours, in the static SVG as in the viewer, so colours, dashes and type are the same whichever engine placed the nodes.
 """
 

@@ -1,11 +1,13 @@
 """A long graph broken into lines, as text is.
 
-After reading this file you know how a chain of a hundred operations becomes a picture that fits on a page: a layout that is much wider
-than its room is cut between columns, where few wires cross, and its parts are set below one another. Each line runs from left to right, so
-that an arrow to the left is an adjoint everywhere. A wire to a further line leaves at the right end of its own, runs back between the
-lines, and enters at the left; who leaves higher up, or in an earlier line, runs further outside, so that wires which do not cross in the
-long picture hardly cross here. The viewer breaks lines by the same rules at the width of its box (static/viewer/lines.js; a test compares
-the two), stills and films at :data:`PAGE`.
+So a chain of a hundred operations becomes a picture that fits on a page: a layout that is much
+wider than the space for it is cut between columns, where few wires cross, and its parts are set
+below one another. Each line runs from left to right, so that an arrow to the left is an adjoint
+everywhere. A wire to a further line leaves at the right end of its own, runs back between the
+lines, and enters at the left; who leaves higher up, or in an earlier line, runs further outside, so
+that wires which do not cross in the long picture hardly cross here. The viewer breaks lines by the
+same rules at the width of its box (static/viewer/lines.js; a test compares the two), stills and
+films at :data:`PAGE`.
 
 Where to break is found by dynamic programming over all breaks, as D. E. Knuth and M. F. Plass break paragraphs ("Breaking paragraphs into
 lines", Software: Practice and Experience 11, 1981).

@@ -1,6 +1,6 @@
 """How large a node's card must be, before any browser has seen it.
 
-After reading this file you know why no value is ever cut off: Python computes the layout once, so each card is made wide enough for the
+No value is ever cut off: Python computes the layout once, so each card is made wide enough for the
 widest text that it will hold at *any* step. Widths are estimated from character counts: exact for the monospace values, generous for the
 serif heading (the viewer squeezes a heading that a very wide font makes too long).
 """

@@ -1,9 +1,10 @@
 """A layered drawing of a directed acyclic graph, in plain Python: inputs at the left, results at the right.
 
-After reading this file you know the four classical stages of layered drawing:
+It has the four classical stages of layered drawing:
 
 1. *Layers.* A node's layer is the length of the longest path that leads to it, so every edge goes forward. What is computed from sources
-   alone (a weight cast, an input scaled anew at each of many steps) stands just before its first use, where that saves long wires.
+   alone (a weight cast, an input scaled again at each of many steps) stands just before its first
+   use, where that saves long wires.
 2. *Lanes.* An edge that skips layers gets a way-point in each, so that it passes between the nodes. Edges that leave the same node share
    their way-points, as wires share a trunk.
 3. *Order.* Sweeps back and forth sort each layer by the mean position of the neighbours (the barycentre); the order with the fewest

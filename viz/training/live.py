@@ -5,10 +5,11 @@
             ...
             live.log(loss=loss.item())
 
-After reading this file you know why this costs little: a call of `log` appends numbers to lists and looks at the clock; only when a quarter
-of a second has passed is anything sent to the page, and then at most 600 points of each curve and the newest snapshot. Sending and taking
-snapshots look at their own cost: after either, the training goes on alone for at least 33 times as long (`share`), however short its
-epochs are. So each takes 3 % of the time at most, and what it leaves out lies evenly over the training.
+This costs little: a call of `log` appends numbers to lists and looks at the clock; only when a
+quarter of a second has passed is anything sent to the page, and then at most 600 points of each
+curve and the newest snapshot. Sending and taking snapshots look at their own cost: after either,
+the training goes on alone for at least 33 times as long (`share`), however short its epochs are. So
+each takes 3 % of the time at most, and what it leaves out lies evenly over the training.
 """
 
 from __future__ import annotations

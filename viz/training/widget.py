@@ -25,8 +25,8 @@ class TrainingView(anywidget.AnyWidget):
     """A history's curves, decision surface, histograms and network.
 
     Attributes:
-        history: the document shown (``History.to_dict()``); packed: the same in the form in which the page gets it, made anew with it.
-        running: whether more is to come.
+        history: the document shown (``History.to_dict()``); packed: the same in the form in which
+        the page gets it, rebuilt with it. running: whether more is to come.
         lang: the interface's language, "en" or "zh".
         at: the number of the snapshot that is shown; moves the reader's scrubber, and moves with it. -1: the newest.
     """

@@ -1,8 +1,9 @@
 """The kinds of exercise that ask for a number or a table of numbers: predict before you look, and fill in the evaluation trace.
 
-After reading this file you know where the right answers come from: out of a Trace that the engine writes when the check runs, so no
-answer stands in a file, and how a wrong number is recognised: each question lists what one gets by the usual slips. The notebook's check
-and the batch grader ask the same two functions: `plain_number`, what counts as a number, and `near`, which numbers are right.
+The right answers come out of a Trace that the engine writes when the check runs, so no answer
+stands in a file. Wrong numbers are recognised too: each question lists what one gets by the usual
+slips. The notebook's check and the batch grader ask the same two functions: `plain_number`, what
+counts as a number, and `near`, which numbers are right.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def Table(
 
 @cache
 def _primal(f: Callable[..., Any], point: tuple[float, ...]) -> Trace:
-    """The same for every hand-in; nobody changes it."""
+    """Computed once for all hand-ins; never modified."""
     return trace_function(f, *point, mode="primal")
 
 

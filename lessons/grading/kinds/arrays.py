@@ -4,7 +4,7 @@
     Optimiser("sgd", lambda p: mg.optim.SGD(p, lr=0.1))     def sgd(parameter, gradient, state): …     the new parameter
     Trains("train", draw, loss, bar=0.1)                    def train(…): …                            whatever `loss` takes
 
-After reading this file you know three judges that need no stored answer: an inner product that broadcasting must keep, the engine's own
+Three judges need no stored answer: an inner product that broadcasting must keep, the engine's own
 optimiser, and a loss that the trusted side computes itself from the parameters that come back.
 """
 

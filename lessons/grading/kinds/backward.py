@@ -4,8 +4,9 @@
     Backward("Value", form="class")             class Value: operators, .backward(), .grad
     Backward("sweep", form="tape")              def sweep(tape, adjoint): …        fills `adjoint`
 
-After reading this file you know how the kind tells one mistake from another: small graphs first, each made so that one classic mistake
-shows in it alone, then random ones; the smallest that fails is shown, with the first wrong node.
+The kind tells one mistake from another with small graphs first, each made so that one classic
+mistake shows in it alone, then with random ones; the smallest that fails is shown, with the first
+wrong node.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from ..misconceptions import MISTAKES, Mistake, in_some_rules, sweep
 
 SCALAR_OPS = ("add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh")
 RANDOM = 30
-"""Random graphs of a hand-in; the notebook, where nobody waits for two hundred others, tries 300."""
+"""Random graphs of a hand-in; the notebook, which checks one student alone, tries 300."""
 PRACTICE = 300
 
 HINTS = (

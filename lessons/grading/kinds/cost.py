@@ -1,9 +1,10 @@
 """`Cost`: the same work on 20,000 operations. The only way to tell a right result from one that is found in the wrong spirit.
 
-After reading this file you know three ways to get right gradients that no user would wait for, and the graph on which each gives itself
-away: going down every path (a ladder, where the number of paths doubles with each operation), one forward pass for each node (any large
-graph: 20,000 times 20,000 products), and recursion (a chain, deeper than Python's stack). A sweep that passes each node once needs a
-fraction of a second for each of them.
+Three ways get right gradients that no user would wait for, and each is found out by its graph:
+going down every path (a ladder, where the number of paths doubles with each operation), one forward
+pass for each node (any large graph: 20,000 times 20,000 products), and recursion (a chain, deeper
+than Python's stack). A sweep that passes each node once needs a fraction of a second for each of
+them.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     Executor("run")             def run(rows, feeds, wanted): …          the values of some nodes
     Gradients("gradients")      def gradients(inputs, rows, wanted): …   (more rows, the names of the gradients among them)
 
-After reading this file you know how an answer is judged of which many are right. An order is right if every node stands after its operands.
-A gradient graph is right if it computes the right numbers: the student returns rows, which are data, and the trusted side evaluates them.
+These answers are judged by a property, because many are right. An order is right if every node
+stands after its operands. A gradient graph is right if it computes the right numbers: the student
+returns rows, which are data, and the trusted side evaluates them.
 """
 
 from __future__ import annotations

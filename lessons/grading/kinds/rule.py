@@ -3,8 +3,8 @@
     Vjp("vjp_sin", mg.sin)              def vjp_sin(x, g): …       the cotangent of x (a tuple where there are several inputs)
     Jvp("jvp_mul", mg.mul, inputs=2)    def jvp_mul(a, b, da, db): …    the tangent of the result
 
-After reading this file you know how a rule is tested by somebody who does not know it: move each input a little and see how the inner
-product with g changes. What is right when a hand-in is graded says the engine.
+The notebook tests a rule without knowing it: it moves each input a little and sees how the inner
+product with g changes. When a hand-in is graded, the engine says what is right.
 """
 
 from __future__ import annotations

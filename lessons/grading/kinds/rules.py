@@ -1,6 +1,6 @@
 """The kind of exercise that asks for the two rules of one operation: how a tangent goes forward through it, and how an adjoint goes back.
 
-After reading this file you know how rules are judged without an answer key: the tangent rule against the operation's change along a
+Rules are judged without an answer key: the tangent rule against the operation's change along a
 line, the adjoint rule against its partial derivatives (both by central differences), and the two against each other by the identity
 g · ẏ = Σ x̄ᵢ · ẋᵢ. A wrong rule is then put into the Trace of an example, which shows the first step that it spoils; and its numbers are
 compared with those of classic mistakes, each written here for any operation.

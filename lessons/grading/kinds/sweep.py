@@ -1,6 +1,6 @@
 """The kind of exercise that asks for the reverse sweep: a loop over the operations, from the last to the first, that adds up the adjoints.
 
-After reading this file you know how a whole sweep is judged without an answer key. The adjoint of a node says how much the output
+A whole sweep is judged without an answer key. The adjoint of a node says how much the output
 moves when the node moves, and forward mode computes just that, one node at a time: the slow way round is the judge of the fast one.
 The student's sweep gets a dictionary that notes every write, so a wrong one can be shown write by write; and it is compared with wrong
 sweeps of the classic kinds.
@@ -184,8 +184,8 @@ def shuffled(tape: Tape, rng: random.Random) -> Tape:
 
 
 def random_tape(rng: random.Random, count: int = 0) -> Tape:
-    """A graph of 2 to 8 operations (or so many) on two inputs, each with one or two operands, and an output that reads whatever nobody
-    else does."""
+    """A graph of 2 to 8 operations (or so many) on two inputs, each with one or two operands, and
+    an output that reads whatever no operation else does."""
     rows: Tape = []
     unused = ["x1", "x2"]
     for i in range(count or rng.randint(2, 8)):

@@ -1,6 +1,6 @@
 """All the forms of the results by name: what `minigrad grade export` calls.
 
-After reading this file you know that every form is made of the journal and the sheet alone, at any time and as often as one likes.
+Every form is made of the journal and the sheet alone, at any time and as often as one likes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Points and comments into nbgrader's gradebook, so that its form grader goes on with what only a person can grade.
 
-After reading this file you know how a check cell and a row of that database belong together: by the cell's grade_id. Grading by hand that
+A check cell and a row of that database are matched by the cell's grade_id. Grading by hand that
 has been entered there stays; what is written are the automatic points and the automatic comments.
 """
 

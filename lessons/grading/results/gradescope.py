@@ -1,6 +1,6 @@
 """Results in the form that Gradescope reads, and a zip with which Gradescope grades by itself.
 
-After reading this file you know what Gradescope expects of an autograder: a zip with `setup.sh` (run once, to build the machine) and
+Gradescope expects of an autograder a zip with `setup.sh` (run once, to build the machine) and
 `run_autograder` (run for each hand-in), which writes /autograder/results/results.json (the "Autograder specifications" of its
 documentation). The same function writes that file here for hand-ins that were graded on a machine of yours.
 """

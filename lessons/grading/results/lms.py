@@ -1,8 +1,9 @@
 """Points into a file that Canvas or Moodle exported: both want their own columns back.
 
-After reading this file you know how a student of ours is found in a row of theirs: by the number that the learning system itself wrote
+A student is matched with a row of the export by the number that the learning system itself wrote
 into the name of the hand-in, else by an identifier (login, student number, address of mail), else by the full name where it is the only
-one. Who is found on one side only is told, and so is whoever fits two rows: nobody gets points by a guess.
+one. Students found on one side only are reported, and so are those who fit two rows: no points are
+given by a guess.
 """
 
 from __future__ import annotations

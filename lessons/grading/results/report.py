@@ -1,8 +1,9 @@
 """The class: where it went wrong, for how many, and what a person should look at.
 
-After reading this file you know what an instructor needs between grading and the next lecture: for each exercise how many have it, which
-classic mistake was made by how many, and which group of cases was lost most. Then what changes no grade but asks for a look: hand-ins
-that could not be read, things noticed while they ran, the slowest, and pairs whose code has the same structure.
+The report says what an instructor needs between grading and the next lecture: for each exercise how
+many have it, which classic mistake was made by how many, and which group of cases was lost most.
+Then what changes no grade but asks for a look: hand-ins that could not be read, things noticed
+while they ran, the slowest, and pairs whose code has the same structure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hand-ins whose code has the same structure, when the starter code is taken away.
 
-After reading this file you know how copies are found although names, comments and the order of functions were changed. A program becomes
+Copies are found although names, comments and the order of functions were changed. A program becomes
 the sequence of its syntax tree's nodes, without names and constants; every K nodes in a row are hashed; of every W hashes in a row the
 smallest is kept ("winnowing": Schleimer, Wilkerson and Aiken, SIGMOD 2003). Two programs are compared by the hashes that they share.
 What the starter code holds, and what most of the class wrote, says nothing and is left out. A pair is a reason to look, and nothing more.
@@ -19,7 +19,7 @@ K, W = 14, 6
 LEAST = 10
 """Hashes of its own that a program must have: below that everybody writes the same."""
 COMMON = 0.34
-"""What so large a part of the class has, nobody has copied."""
+"""Code that so large a part of the class shares does not count as copied."""
 ALIKE = 0.6
 
 

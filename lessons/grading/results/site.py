@@ -1,7 +1,8 @@
 """A page for each student, as HTML and as Markdown, and an index for the instructor.
 
-After reading this file you know how the pages of a class are named: by the student's name as far as a file system takes it, and never two
-alike. Every file needs nothing beside it, so it can be sent to the one whom it concerns; the index is for the instructor alone.
+The pages of a class are named by the student's name as far as a file system takes it, and never two
+alike. Every file needs nothing beside it, so it can be sent to the one whom it concerns; the index
+is for the instructor alone.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def notes(result: Graded) -> list[str]:
     """What stands above everything on a student's page: why nothing was run, which file counts, cells that did not come through."""
     record = result.record
     told = [record["problem"], record["note"]]
-    if not all(j.full for j in result.judgements):  # where everything is right, nobody need read of cells that failed
+    if not all(j.full for j in result.judgements):  # no failed cells if all is right
         told += [f"In {cell}: {error[:200]}" for cell, error in record.get("cells", {}).items() if NOT_THERE not in error][:3]
     return [text for text in told if text]
 
@@ -82,7 +83,7 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
 
 
 def index_markdown(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
-    """The same as a table in Markdown."""
+    """The feedback as a table in Markdown."""
     lines = [f"# {markdown_text(sheet.title)}", "", "| student | points | page |", "|---|---|---|"]
     for result, name in zip(found, names, strict=True):
         lines.append(f"| {markdown_text(result.student)} | {result.points:g} of {sheet.max_points:g} | [{name}.md](<{name}.md>) |")

@@ -1,8 +1,9 @@
 """A CSV file of which single cells are replaced, and every other byte stays as it is.
 
-After reading this file you know how to give a gradebook back to the system that exported it. Python's csv module would read it and write
-another file: other quotes, other line ends, numbers without their zeros. Here a row is its cells as they stand in the file, quotes
-included, and a cell that is not written to is written out as it was read.
+This gives a gradebook back unchanged to the system that exported it. Python's csv module would read
+it and write another file: other quotes, other line ends, numbers without their zeros. Here a row is
+its cells as they stand in the file, quotes included, and a cell that is not written to is written
+out as it was read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The context of a Function: what its `forward` leaves for its `backward` and `jvp`.
 
-After reading this file you know how a value is kept for later without keeping the graph alive in a circle, and how the engine notices that
-somebody overwrote it in between.
+It saves values for later without keeping the graph alive in a reference cycle, and the engine
+notices when a saved value was overwritten in between.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Function's place in the graph, and its way back: the user's `backward`, with everything that can be wrong about its results checked.
 
-After reading this file you know what the engine expects of a vector-Jacobian product: one gradient (or None) per argument, in the
-argument's shape and dtype, in memory that nobody else uses.
+The engine expects of a vector-Jacobian product one gradient (or None) per argument, in the
+argument's shape and dtype, in memory that nothing else uses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A function with a rule in MindSpore's form: `bprop(x, …, out, dout)` gives one gradient for each input.
 
-After reading this file you know what a pullback in that form is asked for, and that it serves forward mode too: a rule is linear in `dout`,
-so its own transpose is the pushforward (the "double-backward trick", here for one operation).
+Such a pullback serves forward mode too: the rule is linear in `dout`, so its own transpose is the
+pushforward (the "double-backward trick", here for one operation).
 """
 
 from __future__ import annotations

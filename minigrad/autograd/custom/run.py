@@ -1,8 +1,8 @@
 """A Function's way forward: run the user's `forward` unrecorded, then give each of its results the right place in the graph.
 
-After reading this file you know what a result may be besides a new tensor: an argument returned as it is, an argument that was
-overwritten, a view, a tensor without derivative; and what the graph must look like for each so that later gradients are right or there is
-an error.
+Besides a new tensor, a result may be an argument returned as it is, an argument that was
+overwritten, a view, or a tensor without derivative. The graph is built for each of them so that
+later gradients are right or raise an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Wrong engines for the milestone: each is the reference engine of the lessons with one piece (or two) written wrongly.
 
-After reading this file you know what first engines get wrong, piece by piece, as sources in the place of the right ones, and what the check
-must say of each: a phrase that is true of this mistake and of no right engine. Pairs of mistakes must be caught too; what is said of them
-is only asked to be something.
+The sources show what first engines get wrong, piece by piece, with what the check must say of each:
+a phrase that is true of this mistake and of no right engine. Pairs of mistakes must be caught too;
+what is said of them is only asked to be something.
 """
 
 from itertools import combinations
