@@ -208,14 +208,14 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
 
 
 def on_many(prim: Primitive) -> Callable[..., Any]:
-    """`prim` as a function of a tuple of operands and a dictionary of parameters. Here the core
-    makes the nodes: operations of many operands or results do more work each."""
+    """`prim` as a function of a tuple of operands and a dictionary of parameters."""
 
     def otherwise(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return primitive.run(prim, args, params)
 
     first = 1 if prim.promote == "branches" else 0  # whose dtype does not count
     simple = prim.outputs == 1 and "dtype" not in prim.keywords
+    plans, elementwise = prim.plans, prim.elementwise
     count = None if prim.variadic else len(prim.inputs)
     single, view, recorded = prim.outputs == 1, prim.view, prim.kind != "constant"
 
@@ -225,7 +225,8 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
         arrays: list[Any] = []
         parents: list[Any] = []
         dtype = None
-        tensors = raw = has_parent = dual = False
+        mask = 1
+        tensors = raw = dual = False
         for a in args:
             x = a
             parent = None
@@ -235,8 +236,6 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
                 if a.tangents is not None:
                     dual = True
                 x, parent, tensors = a.array, a.node, True
-                if parent is not None:
-                    has_parent = True
             if type(x) is NumpyArray or type(x) in IMMUTABLE:
                 if x.dtype is not dtype and len(arrays) >= first:
                     if dtype is not None or x.dtype not in FAST_DTYPES:
@@ -248,6 +247,7 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
                 return otherwise(args, params)
             arrays.append(x)
             parents.append(parent)
+            mask = mask << 1 if parent is None else mask << 1 | 1
         if dtype is None or (tensors and raw):
             return otherwise(args, params)
         try:
@@ -258,11 +258,19 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
         if not tensors:
             return results[0] if single else tuple(results)
         outs = tuple([wrap(y) for y in results])
-        if has_parent and recorded and state.recording:
-            if simple:
+        if mask & (mask - 1) and recorded and state.recording:
+            if not simple:
+                record(prim, args, parents, params, outs)
+            elif elementwise:
                 outs[0].node = make_node(prim, args, parents, params, outs)
             else:
-                record(prim, args, parents, params, outs)
+                plan = plans.get(mask) or prim.plan(mask)
+                node = outs[0].node = OpNode()
+                node.sequence_number, node.parents = next_sequence_number(), tuple(parents)
+                node.primitive, node.params, node.plan = prim, params, plan
+                node.shape, node.dtype = results[0].shape, results[0].dtype
+                node.unbroadcast = node.hooks = node.retained = node.tangents = None
+                _keep(node, plan.sources, (*args, outs[0]), (*arrays, results[0]))
         if view:
             mark_view(prim, args[0], params, outs[0])
         if dual and recorded:
