@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
 ]
 
-SHOW = "import minigrad as mg\nimport viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0, mode='primal')"
+SHOW = "import minigrad as mg\nfrom minigrad import viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0, mode='primal')"
 
 
 @pytest.fixture(scope="module")

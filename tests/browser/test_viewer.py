@@ -39,7 +39,7 @@ def adjoints(viewer: Any) -> dict[str, str]:
 @pytest.fixture
 def opened(lab, visit):
     """The viewer of a notebook that shows one."""
-    lab.write("viewer.ipynb", [f"{FUNCTION}\nimport viz\nstepper = viz.show(f, 2.0, 5.0)\nstepper", "print('last cell')"])
+    lab.write("viewer.ipynb", [f"{FUNCTION}\nfrom minigrad import viz\nstepper = viz.show(f, 2.0, 5.0)\nstepper", "print('last cell')"])
     lab.open(visit.page, "viewer.ipynb")
     lab.run_all(visit.page)
     viewer = visit.page.locator(".jp-OutputArea-output .mg-root")

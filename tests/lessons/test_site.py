@@ -10,7 +10,7 @@ from minigrad.lessons import site
 pytestmark = pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}")
 
 TEXT = "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$\n\nSee the [glossary](glossary.md)."
-SHOW = "import minigrad as mg\nimport viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0)"
+SHOW = "import minigrad as mg\nfrom minigrad import viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0)"
 KERNEL = "from minigrad.viz import hosts\nprint('static', hosts.kernel_runs())"
 SOLUTION = "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n\nprint('six times seven is', 6 * 7)"
 
