@@ -5,7 +5,8 @@ Right answers are not written here: they are computed by the engine when a check
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -238,6 +239,30 @@ def _accept(case: Case, got: Any) -> str:
     return same(_second(**case.args), got["derivative"], 1e-9, 1e-9, f"the {what}")
 
 
+def _in_a_rule(
+    name: str,
+    say: str,
+    product: Callable[..., Any] = lambda g, a, b: (g * b, g * a),
+    exponential: Callable[..., float] = lambda g, a: g * math.exp(a),
+) -> Misconception:
+    """A wrong rule on numbers, told by the first derivatives; what comes of differentiating it again is left open."""
+
+    def mul(a: Any, b: Any) -> Any:
+        a, b = (n if hasattr(n, "parents") else Node(n) for n in (a, b))
+        return Node(a.value * b.value, (a, b), lambda g: product(g, a.value, b.value), "mul")
+
+    def exp(a: Any) -> Any:
+        return Node(math.exp(a.value), (a,), lambda g: (exponential(g, a.value),), "exp")
+
+    def wrong(case: Case) -> Any:
+        return derivatives({"mul": mul, "exp": exp}, "mul", case.args["x"], case.args["rows"], min(case.args["times"], 1))
+
+    def explains(case: Case, got: Any) -> bool:
+        return case.args["times"] == 2 or not same(wrong(case)["derivative"], got["derivative"], 1e-9, 1e-9)
+
+    return Misconception(name, say, wrong, explains=explains)
+
+
 GRAPH_RULES = told_by(
     _accept,
     "graph-rules",
@@ -264,6 +289,31 @@ GRAPH_RULES = told_by(
             "the operands are swapped: what belongs to `a` was given to `b`.",
             lambda case: {"forgotten": False, "derivative": _by_rules(case, swapped=True)},
             explains=lambda case, got: case.args["times"] == 2 or not same(_by_rules(case, swapped=True), got["derivative"], 1e-9, 1e-9),
+        ),
+        _in_a_rule(
+            "the adjoint left out",
+            "the `pull` of `mul` leaves out `g`: what is sent is g times the other operand.",
+            product=lambda g, a, b: (b, a),
+        ),
+        _in_a_rule(
+            "the first operand only",
+            "the second operand of a product gets nothing.",
+            product=lambda g, a, b: (g * b, 0.0),
+        ),
+        _in_a_rule(
+            "exponential of the adjoint",
+            "the `pull` of `exp` takes the exponential of `g`. It multiplies g by the exponential of a.",
+            exponential=lambda g, a: math.exp(g),
+        ),
+        _in_a_rule(
+            "the adjoint passed on",
+            "the `pull` of `exp` passes `g` on unchanged: multiply it by the node that `exp` returns.",
+            exponential=lambda g, a: g,
+        ),
+        _in_a_rule(
+            "sign of the exponential",
+            "the sign in the `pull` of `exp` is turned round.",
+            exponential=lambda g, a: -g * math.exp(a),
         ),
         Misconception(
             "the exponential as a constant",

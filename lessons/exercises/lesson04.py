@@ -6,6 +6,7 @@ what it multiplied.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
@@ -16,7 +17,7 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.judge import same
+from ..grading.judge import same, shown
 from ..grading.kinds import Cost, Number
 from .made import by_name, told_by
 from .students_side import MAPS
@@ -94,6 +95,12 @@ def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tupl
                 f"that is the first {one_for_each} alone; each {one_for_each} needs a pass of its own.",
                 lambda J: J[:, 0] if one_for_each == "column" else J[0],
             ),
+            Misconception(
+                "another seed",
+                "every entry has the same factor: a seed holds a single 1, and no other number.",
+                lambda case: {"jacobian": 2 * _matrix(case, by), "runs": 1},
+                fitted=lambda pairs: _one_factor([(_matrix(case, by), got) for case, got in pairs]),
+            ),
             mistake(
                 "the last first",
                 f"the {one_for_each}s stand in the wrong order.",
@@ -101,6 +108,14 @@ def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tupl
             ),
         ),
     )
+
+
+def _one_factor(pairs: list[tuple[np.ndarray, Any]]) -> tuple[str, None] | None:
+    """Whether all matrices are the right ones times one number."""
+    right = np.concatenate([matrix.ravel() for matrix, _ in pairs])
+    got = np.concatenate([np.asarray(got["jacobian"], dtype=float).ravel() for _, got in pairs])
+    factor = float(got @ right / (right @ right))
+    return (f" It is {shown(factor)}.", None) if np.allclose(got, factor * right, rtol=1e-9, atol=1e-9) else None
 
 
 WHOLE = ("minigrad.func.jacrev", "minigrad.func.jacfwd", "minigrad.autograd.functional.jacobian")
@@ -199,6 +214,24 @@ cost_of_chain = told_by(
             "only the first and the last size are in it; the matrices in between are multiplied too.",
             lambda s: s[0] * s[0] * s[-1],
             lambda s: s[-1] * s[0] * s[-1],
+        ),
+        _wrong_cost(
+            "all sizes multiplied",
+            "you multiplied all sizes. The matrices follow one another: the products a·b of neighbours are added.",
+            math.prod,
+            math.prod,
+        ),
+        _wrong_cost(
+            "sizes added",
+            "you added the sizes. A matrix of b rows and a columns takes a·b multiplications.",
+            lambda s: s[0] * sum(s),
+            lambda s: s[-1] * sum(s),
+        ),
+        _wrong_cost(
+            "each twice",
+            "every multiplication is counted twice.",
+            lambda s: 2 * s[0] * _pass(s),
+            lambda s: 2 * s[-1] * _pass(s),
         ),
         _wrong_cost(
             "the function too",

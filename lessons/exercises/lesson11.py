@@ -199,6 +199,7 @@ def _loss_curves(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("patience", losses=[0.9, 0.5, 0.6, 0.7, 0.1], patience=2)
     yield Case("patience", losses=[0.9, 0.5, 0.6, 0.4, 0.6, 0.7, 0.8], patience=3)
     yield Case("patience", losses=[0.9, 0.5, 0.8, 0.7, 0.6, 0.1], patience=3)
+    yield Case("patience", losses=[0.9, 0.8, 0.85, 0.7, 0.75, 0.6, 0.5], patience=2)
     yield Case("ties", losses=[0.5, 0.5, 0.5, 0.3], patience=2)
     yield Case("ties", losses=[0.5, 0.4, 0.4, 0.3, 0.6], patience=2)
     for _ in range(20):
