@@ -424,7 +424,7 @@ STEPS = {
     "one dictionary": (step(step="return [adam(v, g, states[0]) for v, g in zip(values, found)], loss"), ""),
     "plain descent": (step(step="return [v - 0.05 * g for v, g in zip(values, found)], loss"), "plain gradient descent"),
     "no step": (step(step="return values, loss"), "come back as they were"),
-    "the loss first": (step(step=f"return loss, {NEW}"), ""),
+    "the loss first": (step(step=f"return loss, {NEW}"), "the list of the new values, and the loss"),
     "values only": (step(step=f"return {NEW}"), "a pair"),
     "the loss after": (step(step=f"new = {NEW}\n    return new, loss_and_gradients(new, x, target)[0]"), "the loss after the step"),
     "two steps": (step(step=f"values = {NEW}\n    return {NEW}, loss"), ""),
