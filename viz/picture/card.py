@@ -67,7 +67,7 @@ def card(
     if node.get("dangling"):
         marks.append(Line(hatching(x, y, width, height), "hatch"))
     marks += _rows(node, columns, (x + measure.SIDE, body + 14, width - 2 * measure.SIDE), moment)
-    return Group(marks, plain(heading_runs(node)), 1.0 if name in moment.sequence_number else GHOST)
+    return Group(marks, plain(heading_runs(node)), 1.0 if name in moment.born else GHOST)
 
 
 def _rim(

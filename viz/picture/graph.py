@@ -37,18 +37,18 @@ class GraphPicture:
         default."""
         trace, step = self.trace, self.trace["steps"][k - 1] if k else None
         state, now = state_at(trace, k), shown_column(trace, step)
-        moment = Moment(state.cells, step, now, state.sequence_number, state.freed, self.keeping)
+        moment = Moment(state.cells, step, now, state.born, state.freed, self.keeping)
         lit = set(step["edges"]) if step else set()
         marks: list[Mark] = []
         for edge in sorted(trace["edges"], key=lambda edge: edge["id"] in lit):
             points = self.place["edges"][edge["id"]]["points"]
             if view is None or _touches(points, view):
-                alive = {edge["src"], edge["dst"]} <= state.sequence_number
+                alive = {edge["src"], edge["dst"]} <= state.born
                 marks.append(_edge(edge, points, now if edge["id"] in lit else "", alive))
         for shape in self.shapes:
             if view is None or view.x0 <= shape.x <= view.x1:
                 text = Text(shape.x, shape.y, shape.text, "shape", room=shape.room)
-                marks.append(text if shape.node in state.sequence_number else Group([text], opacity=GHOST))
+                marks.append(text if shape.node in state.born else Group([text], opacity=GHOST))
         for node in trace["nodes"]:
             box = self.place["nodes"][node["id"]]
             around = Area(box["x"], box["y"], box["x"], box["y"])
