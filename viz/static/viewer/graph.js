@@ -90,6 +90,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
   let flat = null,
+    least = 0, // the width of the graph with its columns as close together as they can be
     place = null,
     joined = [],
     shown = [],
@@ -118,6 +119,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     joined = joinedEdges();
     const whole = trace.layout && !shown.some((id) => tree?.groups.has(id));
     flat = whole ? trace.layout : arrangedBy(joined);
+    least = squeezed(flat, 0).width;
     place = placed();
     draw();
   }
@@ -630,8 +632,8 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     cards: () => cards,
     place: () => place,
     flat: () => flat,
-    // The scale at which it stands in a box of this width, and whether that can be read.
-    scaleIn: (across) => Math.min(1, (across - 4) / squeezed(flat, 0).width),
+    // The scale at which it stands whole in a box of this width.
+    scaleIn: (across) => Math.min(1, (across - 4) / least),
     legible: LEGIBLE,
     comfortable: COMFORTABLE,
     shown: () => shown,

@@ -236,9 +236,10 @@ function show(el, trace, options, t) {
     const inner = root.clientWidth - 34,
       flat = graph?.flat() ?? { width: 0, height: 1 };
     if (root.clientWidth < TWO_COLUMNS) return null;
-    for (let level = 0; level <= table.levels; level++) {
-      const least = views.names().length ? VIEW_WIDTH : SIDE_WIDTH,
-        side = Math.max(least, chosenTable() ? table.width(level) : 0),
+    const least = views.names().length ? VIEW_WIDTH : SIDE_WIDTH,
+      hopeless = graph && graph.scaleIn(inner - BETWEEN - least) < graph.legible;
+    for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
+      const side = Math.max(least, chosenTable() ? table.width(level) : 0),
         left = inner - BETWEEN - side,
         scale = graph ? graph.scaleIn(left) : left > SIDE_WIDTH ? 1 : 0;
       if (scale < (level < table.levels - 1 ? graph?.comfortable : graph?.legible)) continue;

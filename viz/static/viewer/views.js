@@ -23,7 +23,7 @@ export const VIEWS = [
   arraysView,
 ];
 
-// The place of the views under graph and table: opened and closed by the reader, all on the one
+// The views, which stand in the table's place: opened and closed by the reader, all on the one
 // clock. wanted: names of views that are open at first; before: of those that the reader had open,
 // in place of all others.
 export function viewShelf(host, wanted = [], before = null) {
