@@ -35,7 +35,8 @@ const held = document.getElementById("trace"), place = document.getElementById("
 const readable = held.type === "application/json"; // a large document is held compressed
 const shown = readable ? Promise.resolve(held.textContent).then(JSON.parse) : unpacked(fromBase64(held.textContent));
 // A frame is thrown away when the notebook redraws its cell: what the reader did is kept by the
-notebook's page. const done = { step: options.step }, framed = window.parent !== window;
+// notebook's page.
+const done = { step: options.step }, framed = window.parent !== window;
 const remember = (name) => (value) => {
   done[name] = value;
   if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
@@ -69,8 +70,8 @@ if (framed) {
 _HOST = """
 if (!window.minigradFrames) {
   window.minigradFrames = true;
-  const kept = new Map(); // what the reader did in each viewer, for when the notebook redraws its
-  cell const theme = () => ({ true: "light", false: "dark" })[document.body.dataset.jpThemeLight];
+  const kept = new Map(); // what the reader did in each viewer, for when the cell is redrawn
+  const theme = () => ({ true: "light", false: "dark" })[document.body.dataset.jpThemeLight];
   const frames = () => [...document.querySelectorAll("iframe.minigrad-frame")];
   const dress = (frame) => {
     if (!theme()) return;
