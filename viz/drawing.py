@@ -115,7 +115,7 @@ def paint(xdot: str, form: str) -> bytes:
         ValueError: the text has no size, a PNG of it would be too large, or no font here has its Chinese letters.
         ModuleNotFoundError: matplotlib is not installed.
     """
-    from minigrad.viz.export import fonts
+    from minigrad.viz.picture import fonts
     from minigrad.viz.picture import xdot as graphviz_picture
     from minigrad.viz.picture.write_matplotlib import picture
 

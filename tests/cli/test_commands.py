@@ -994,7 +994,7 @@ def test_what_is_shown_takes_a_language_and_the_trace_itself_does_not(command, t
 
 def test_films_take_a_language(command, tmp_path):
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
-    from minigrad.viz.export.fonts import FONTS, fonts
+    from minigrad.viz.picture.fonts import FONTS, fonts
 
     if fonts() == [FONTS[0]]:
         pytest.skip("no font with Chinese letters is installed")

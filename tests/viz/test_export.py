@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.viz import export
-from minigrad.viz.export import mathtext, states, suffix
-from minigrad.viz.export.fonts import MissingFontWarning
+from minigrad.viz.export import states, suffix
+from minigrad.viz.picture import mathtext
+from minigrad.viz.picture.fonts import MissingFontWarning
 from minigrad.viz.picture.marks import palette
 
 from minigrad import viz

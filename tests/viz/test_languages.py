@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from minigrad.viz import drawing, scale, training
 from minigrad.viz.bundle import STATIC
-from minigrad.viz.export import fonts, mathtext
-from minigrad.viz.export.fonts import text_width, wrap
 from minigrad.viz.export.frame import Scene
 from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.picture import fonts, mathtext
+from minigrad.viz.picture.fonts import text_width, wrap
 from minigrad.viz.picture.legend import legend_of
 from minigrad.viz.reading import heading_runs
 from minigrad.viz.speech import beginning, names_of, sentence, spoken, table_words

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from minigrad.viz.export import fonts
+from minigrad.viz.picture import fonts
 
 from minigrad import viz
 from minigrad.watch import trace_function

@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from minigrad.viz.export import mathtext
 from minigrad.viz.export.frame import Scene
 from minigrad.viz.grouping import Tree, grouped
 from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.picture import mathtext
 from minigrad.viz.picture.legend import legend_of
 from minigrad.viz.picture.marks import colours as colours_of
 from minigrad.viz.picture.marks import palette

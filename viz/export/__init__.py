@@ -132,7 +132,7 @@ def save(
             place.write_text(text, encoding="utf-8", newline="\n")
         return Path(path)
     _need_matplotlib(form)
-    from minigrad.viz.export.fonts import need_letters
+    from minigrad.viz.picture.fonts import need_letters
 
     if scale.too_large(trace):
         raise scale.TooLarge("save: " + scale.as_text(scale.overview(named), lang))
@@ -156,8 +156,8 @@ def _paint(
     per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
     from minigrad.viz.export import film
-    from minigrad.viz.export.fonts import warn_of_boxes
     from minigrad.viz.export.frame import READABLE, Scene
+    from minigrad.viz.picture.fonts import warn_of_boxes
 
     pixels = _pixels(size)
     _positive("dpi", dpi)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minigrad.viz.export import mathtext
-from minigrad.viz.export.fonts import text_width, wrap
+from minigrad.viz.picture import mathtext
 from minigrad.viz.picture.card import ring
+from minigrad.viz.picture.fonts import text_width, wrap
 from minigrad.viz.picture.legend import SPACE, Entry, drawn_entry, legend_of
 from minigrad.viz.picture.marks import DASH, Box, Disc, Line, Mark, Style, Text
 from minigrad.viz.reading import plain, runs, shown_column

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minigrad.viz.export import fonts, mathtext
 from minigrad.viz.layout.measure import MONOSPACE
+from minigrad.viz.picture import fonts, mathtext
 from minigrad.viz.picture.marks import STYLES, Box, Disc, Group, Line, Mark, Style, Text, style_of
 from minigrad.viz.reading import plain
 

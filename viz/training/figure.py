@@ -43,7 +43,7 @@ def draw_curves(
         raise ValueError("draw_curves: the history has no measures; record some by log()")
     t = words(lang)
     import matplotlib
-    from minigrad.viz.export.fonts import fonts, need_letters
+    from minigrad.viz.picture.fonts import fonts, need_letters
 
     need_letters(t, form)
     plain = {"png": {"Software": None}, "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None}, "svg": {"Date": None}}[form]
