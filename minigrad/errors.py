@@ -17,7 +17,7 @@ class AutogradError(RuntimeError):
 
 
 class GraphFreedError(AutogradError):
-    """A graph was walked backward a second time after its saved values were let go.
+    """A graph was walked backward a second time after its saved values were freed.
 
     >>> y = x.exp(); y.backward(); y.backward()            # fails
     >>> y.backward(retain_graph=True); y.backward()        # the cure
@@ -110,7 +110,7 @@ class ProgramError(AutogradError):
     """A recorded program is malformed, was called with inputs that it was not recorded for, or something cannot be recorded.
 
     >>> program = mg.graph.trace(f, mg.ones(3)); program(mg.ones(4))     # fails: shapes are part of a program
-    >>> program = mg.graph.trace(f, mg.ones(4)); program(mg.ones(4))     # the cure: record anew
+    >>> program = mg.graph.trace(f, mg.ones(4)); program(mg.ones(4))     # the cure: record again
     """
 
 

@@ -265,7 +265,7 @@ def _check(tree: ast.expr, text: str) -> list[ast.expr]:
                 node,
                 text,
                 f"the formula has more than {MAX_OPERATIONS} operations",
-                "nobody could follow its trace; write a Python function",
+                "its trace would be too long to follow; write a Python function",
             )
     return nodes
 

@@ -73,7 +73,8 @@ class LUFactorResult(NamedTuple):
 
 
 class LUFactorExResult(NamedTuple):
-    """The same, and where U has its first 0 on the diagonal (counted from 1; 0: nowhere)."""
+    """As LUFactorResult, and where U has its first 0 on the diagonal (counted from 1; 0:
+    nowhere)."""
 
     LU: Tensor
     pivots: Tensor

@@ -30,7 +30,7 @@ from .storage import Place, Storage
 DATA, RUN = "minigrad.data", "minigrad.training"
 KINDS = {DATA: "file that mg.save wrote", RUN: "saved run"}
 """What a file says that it holds, and how it is called in messages."""
-CURES = {DATA: "", RUN: ": take an older copy, or delete it to begin anew"}
+CURES = {DATA: "", RUN: ": take an older copy, or delete it to start again"}
 VERSION = 2
 META = "meta.json"
 

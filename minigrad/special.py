@@ -131,7 +131,7 @@ def _polynomials(name: str, symbol: str, first: Callable[[Any], Any], step: Step
         before = fn.ones_like(x)
         now = fn.where(degrees == 0, before, fn.where(degrees < 0, 0.0, first(place)))
         for k in range(1, _highest(degrees)):
-            more = degrees > k  # the others stay where they are, so that nothing overflows that nobody asked for
+            more = degrees > k  # the others stay, so that unused terms do not overflow
             before, now = fn.where(more, now, before), fn.where(more, step(place, now, before, k), now)
         return now
 

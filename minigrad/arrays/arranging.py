@@ -1,4 +1,5 @@
-"""Tensors arranged anew: blocks and combinations, windows along an axis, and regions of one tensor written over by another."""
+"""Tensors rearranged: blocks and combinations, windows along an axis, and regions of one tensor
+written over by another."""
 
 from __future__ import annotations
 

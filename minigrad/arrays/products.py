@@ -137,7 +137,7 @@ def _summed(part: Labelled, needed: set[Label]) -> Labelled:
 
 
 def _pair(a: Labelled, b: Labelled, needed: set[Label]) -> Labelled:
-    """The product of two operands, summed over the labels that nobody needs any more."""
+    """The product of two operands, summed over the labels that are not needed any more."""
     (x, xs), (y, ys) = _summed(a, needed.union(b[1])), _summed(b, needed.union(a[1]))
     batch = [c for c in xs if c in ys and c in needed]
     inner = [c for c in xs if c in ys and c not in needed]

@@ -187,7 +187,7 @@ class Histogram(NamedTuple):
 
 
 class HistogramDD(NamedTuple):
-    """The same in several dimensions."""
+    """A histogram in several dimensions, and where its intervals begin and end on each axis."""
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]

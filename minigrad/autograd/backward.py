@@ -1,4 +1,5 @@
-"""`backward` and `grad`: the two doors to reverse mode. They check what they were given and start the engine's one pass."""
+"""`backward` and `grad`: the two entry points to reverse mode. They check what they were given and
+start the engine's one pass."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def backward(
 def run_backward(
     tensors: Any, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, report: list[tuple[Tensor, Tensor]] | None
 ) -> None:
-    """The same; the pairs go into `report`. None: nobody wants them, and no gradient is copied for them."""
+    """As `backward`; the pairs go into `report`. None: they are not needed, and no gradient
+    is copied for them."""
     outputs = as_sequence(tensors, "tensors")
     roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), create_graph, "backward")
     targets: list[Node] | None = None
@@ -148,7 +150,8 @@ def _batched_grad(
 
 
 def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tensor], node: Node) -> bool:
-    """Whether a result is somebody else's array: a seed's, a window into another, or that of another result."""
+    """Whether a result shares another's array: a seed's, a window into another, or that of another
+    result."""
     array = g.array
     if backend.is_immutable(array):
         return False
@@ -193,7 +196,8 @@ def _values(given: Mapping[Any, Any], name: str) -> list[Any]:
 
 
 def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
-    """A tensor in an edge's place: the leaf itself, else one of the right shape whose values nobody reads."""
+    """A tensor in an edge's place: the leaf itself, else one of the right shape whose values are
+    never read."""
     node, number = edge.node, edge.output_nr
     if isinstance(node, Leaf):
         out: Tensor = node.variable

@@ -70,7 +70,7 @@ class _Check:
         return outs
 
 
-# ---------------------------------------------------------------------------------------------------------------- the two doors
+# ---------------------------------------------------------------------------------- the public functions
 
 
 def gradcheck(
@@ -538,7 +538,7 @@ def _check_zero_cotangents(check: _Check, places: Sequence[int]) -> None:
 
 
 def _check_undefined(check: _Check, places: Sequence[int]) -> None:
-    """An output that nobody used must count as one with a zero gradient."""
+    """An output that was not used must count as one with a zero gradient."""
     if len(places) < 2:
         return
     outputs = [o for k, o in enumerate(check.outputs()) if k in places]

@@ -546,7 +546,7 @@ class Linear(layers.Linear):
     """x Wᵀ + b with Xavier-normal weights and a bias of zeros, as SINGA begins."""
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         self.weight.gaussian(0.0, math.sqrt(2 / (self.in_dim + self.out_dim)))
         if self.bias is not None:
             self.bias.set_value(0.0)
@@ -574,7 +574,7 @@ class Conv2d(layers.Conv2d):
     b = property(lambda self: self.bias)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         self.weight.gaussian(0.0, math.sqrt(2 / (math.prod(self.weight.shape[1:]) + self.out_channels)))
         if self.bias is not None:
             self.bias.set_value(0.0)

@@ -43,7 +43,8 @@ class ElsewhereNode(OpNode):
     """The node of an operation whose saved values are not here: `values` brings them, for as long as the rule runs.
 
     An OpNode becomes one by changing its class, so that everything that refers to it stays as it is. While the values are away, `saved` is
-    None and `versions` holds, alone, what knows where they are; empty, it means that the graph was let go.
+    None and `versions` holds, alone, what knows where they are; empty, it means that the graph was
+    freed.
     """
 
     __slots__ = ()
@@ -145,7 +146,8 @@ def _pack_node(node: OpNode, args: tuple[Any, ...], hooks: tuple[Pack, Unpack], 
 
 
 def _counters(position: int, results: tuple[Any, ...], versions: tuple[Any, ...]) -> list[tuple[Version | None, int]]:
-    """For each of several results kept in one position its version counter and number; bare numbers, which nobody overwrites, have none."""
+    """For each of several results kept in one position its version counter and number; bare
+    numbers, which are never overwritten, have none."""
     known = iter([(version, number) for at, version, number in versions if at == position])
     return [(None, 0) if backend.is_immutable(v) else next(known) for v in results]
 

@@ -89,7 +89,7 @@ def device_of(array: Array) -> str:
 
 def to_device(array: Array, device: str) -> Array:
     """`array` on `device` ("cpu", "cuda", "cuda:1"); the same object if it is there already.
-    DeviceError: nobody knows it.
+    DeviceError: it is unknown.
     """
     here = device_of(array)
     if device in (here, here.partition(":")[0]):

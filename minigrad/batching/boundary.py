@@ -201,7 +201,7 @@ def check_per_example(output: Any, given: Any, caller: str, name: str) -> None:
 
 
 def check_leaves(outputs: list[Any], roots: list[Node], targets: list[Node] | None) -> None:
-    """The same for all leaves that a backward pass would add to."""
+    """Apply `check_per_example` to all leaves that a backward pass would add to."""
     if state.batches:
         for leaf in reached_from(roots) if targets is None else targets:
             if isinstance(leaf, Leaf) and leaf.stores_grad:
@@ -217,7 +217,7 @@ def drawn(draw: Any, shape: tuple[int, ...]) -> Any:
         return draw(shape)
     if any(axis.randomness == "error" for axis in state.batches):
         raise BatchingError(
-            'vmap: a random function was called inside. Say what you mean: vmap(f, randomness="different") draws anew for each example, '
+            'vmap: a random function was called inside. Say what you mean: vmap(f, randomness="different") draws for each example, '
             'randomness="same" once for all of them.'
         )
     axes = tuple(axis for axis in state.batches if axis.randomness == "different")

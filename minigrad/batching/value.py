@@ -112,11 +112,11 @@ class Batched(Payload):
         return self.array if self.array.base is None else self.array.base
 
     def copy(self) -> Batched:
-        """The same values in memory of their own."""
+        """A copy of the values in memory of their own."""
         return Batched(self.array.copy(), self.axes)
 
     def astype(self, dtype: Any, copy: bool = True) -> Batched:
-        """The same values in another dtype."""
+        """The values cast to another dtype."""
         return Batched(self.array.astype(dtype, copy=copy), self.axes)
 
     def check_fits(self, target: Any, operation: str) -> None:

@@ -15,9 +15,10 @@ EXAMPLES = """\
 Students' code runs in processes that can reach neither the network nor your files; `minigrad grade doctor` says what this machine
 makes possible. RESULTS holds the journal, from which everything else is made; a run that was interrupted goes on where it stopped.
 
-exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2 nobody was graded: the sheet itself, or
-what the command was given, is wrong. appeal: 1 if the points are others now. export: 1 if somebody is missing on one side. sheet: 2 if its
-own solution does not get all points. doctor: 1 if nothing keeps hand-ins from your files.
+exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2
+no hand-in was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if the
+points are others now. export: 1 if a student is missing on one side. sheet: 2 if its own solution
+does not get all points. doctor: 1 if nothing keeps hand-ins from your files.
 
 examples:
   minigrad grade doctor
@@ -44,7 +45,7 @@ def main(argv: list[str]) -> int:
     run.add_argument("sheet", metavar="SHEET", type=_sheet_path, help="the instructor's notebook, a sheet.py, or a lesson's number")
     run.add_argument("submitted", metavar="SUBMITTED", type=Path, help="a folder or a zip")
     run.add_argument("--jobs", type=_positive, default=0, metavar="N", help="hand-ins at a time (default: one a processor)")
-    run.add_argument("--cold", action="store_true", help="start Python anew for each hand-in instead of forking a running one")
+    run.add_argument("--cold", action="store_true", help="start a new Python for each hand-in instead of forking a running one")
     run.set_defaults(do=_run)
     regrade = commands.add_parser("regrade", help="judge again what the journal holds, without running anybody, and say who gains or loses")
     regrade.add_argument("sheet", metavar="SHEET", type=_sheet_path)
@@ -169,7 +170,7 @@ def _regrade(options: argparse.Namespace, grader: Any) -> int:
     report = grader.regrade(options.sheet, options.out)
     _tell(report, options.out)
     gain = sum(after > before for _, before, after in report.changed)
-    print(f"nobody was run again: {gain} gain, {len(report.changed) - gain} lose")
+    print(f"no code was run again: {gain} gain, {len(report.changed) - gain} lose")
     return int(report.status)
 
 

@@ -334,7 +334,7 @@ def command(work: Callable[[], int], own: bool = False, browses: bool = False) -
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # nobody reads any more; Python would say so at its end, by another status
+        except (OSError, ValueError):  # the reader is gone; Python would exit with another status
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return status

@@ -174,7 +174,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
 
 def _without(x: Tensor, level: int) -> Tensor:
     """x without its tangent at `level`."""
-    grad_node(x)  # a view's tangents may have to be derived anew
+    grad_node(x)  # a view's tangents may have to be derived again
     lower = {k: t for k, t in (x.tangents or {}).items() if k != level}
     return wrap(x.array, x.node, lower or None)
 

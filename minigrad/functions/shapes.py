@@ -1,4 +1,4 @@
-"""The same elements in another shape or order, and tensors joined."""
+"""Reshaping, reordering and joining tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .elementwise import attach_operator, clone
 
 
 def reshape(x: TensorLike, *shape: Any) -> Tensor:
-    """The same elements in another shape; one size may be -1. A view where the memory layout allows."""
+    """The elements in another shape; one size may be -1. A view where the memory layout allows."""
     x = as_tensor(x)
     sizes = sizes_of(shape)
     total, known = math.prod(x.shape), math.prod(n for n in sizes if n != -1)

@@ -99,7 +99,8 @@ def sum_nodes(nodes: Sequence[Node]) -> Node:
 
 
 def _several(node: Node, partials: list[tuple[int, Node]]) -> Any:
-    """The adjoints of an operation's several results as a tuple, zeros for those that nobody used."""
+    """The adjoints of an operation's several results as a tuple, zeros for those that were not
+    used."""
     results = results_of(node)
     filled = []
     for i, result in enumerate(results):

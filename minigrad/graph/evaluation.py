@@ -1,6 +1,7 @@
 """The plain way to compute a graph: one operation after the other, in topological order, on tensors.
 
-Each value is let go after its last reader. What is fed is checked against what its Variable declares.
+Each value is freed after its last reader. What is fed is checked against what its Variable
+declares.
 """
 
 from __future__ import annotations

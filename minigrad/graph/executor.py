@@ -100,7 +100,7 @@ class Executor:
             raise GraphError(
                 f"the {which} {_listed(missing)} {verb} not fed. Give values for all that the nodes depend on: "
                 "run(feed_dict={x: value, …})."
-                + (f" Another variable named {namesake} is fed: was it made anew after the graph was built?" if namesake else "")
+                + (f" Another variable named {namesake} is fed: was it created again after the graph was built?" if namesake else "")
             )
         return {node: feeds[node] for node in order if node in feeds}, order
 

@@ -194,7 +194,7 @@ class Shadow(Payload):
         return tuple(step * math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
     def copy(self) -> Node:
-        """The node, which nobody can change (an index is copied before it is kept)."""
+        """The node, which is immutable (an index is copied before it is kept)."""
         return self.node
 
     def __getattr__(self, name: str) -> Any:

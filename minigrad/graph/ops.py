@@ -134,7 +134,7 @@ def _added(a: Any, b: Any) -> Any:
 
 
 class DetachOp(Op):
-    """The same value, through which no derivative passes."""
+    """The value, through which no derivative passes."""
 
     label = "detach"
 
@@ -219,7 +219,8 @@ def matmul_facts(a: Node, b: Node) -> tuple[ShapeFact, DTypeFact]:
 
 
 def as_array(tensor: Tensor) -> Any:
-    """A tensor's values as a NumPy array, of which nobody else holds the memory if it is small enough to be a scalar."""
+    """A tensor's values as a NumPy array, whose memory is not shared if it is small enough to be a
+    scalar."""
     return backend.to_numpy(backend.materialise(tensor.array))
 
 

@@ -95,7 +95,7 @@ def pulled(primitive: Primitive, rule: Rule, index: int, node: Node, operand: No
             return (broadcast_like_op if primitive is sum_to else sum_to_like_op)(g, operand)
         return _deferred_rule(call, g, args, result, operand.shape_fact, operand.dtype_fact)
     if not primitive.elementwise:
-        if type(c.shape_fact) is not tuple and c.born > start:  # by the contract of a rule; nobody has drawn conclusions from it yet
+        if type(c.shape_fact) is not tuple and c.born > start:  # contract of a rule
             c.shape_fact = operand.shape_fact
         if type(c.shape_fact) is tuple and type(operand.shape_fact) is tuple and c.shape != operand.shape:
             raise ShapeError(

@@ -62,7 +62,7 @@ def adjoint(self: Tensor) -> Tensor:
 
 @method
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same elements in the shape of another tensor."""
+    """The elements in the shape of another tensor."""
     return functions.reshape(self, other.shape)
 
 
@@ -98,7 +98,8 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 @method
 def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
-    """The same memory in another shape, or its bytes read as another dtype (`view(dtype)`; `.to(dtype)` converts the numbers).
+    """A view of the memory in another shape, or its bytes read as another dtype (`view(dtype)`;
+    `.to(dtype)` converts the numbers).
 
     A dtype of another size divides or joins the elements of the last axis. The result has no history; changes of either are seen in the
     other, and counted for both. Raises ShapeError where the layout needs a copy (then use `reshape`) or the bytes cannot be read so.
@@ -119,7 +120,7 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
 
 @method
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of another tensor, as `view`."""
+    """A view of the memory in the shape of another tensor, as `view`."""
     return view(self, other.shape)
 
 

@@ -118,7 +118,7 @@ class Recording:
         outside = any(isinstance(n, Leaf) and n not in own for n in reached_from(self._roots()))
         live = is_grad_enabled() and (outside or any(grad_node(c) is not None for c in cotangents))
         for v in variables:
-            grad_node(v)  # the view of a parameter derives its place anew if its base has changed
+            grad_node(v)  # a parameter's view updates its place if its base has changed
         with _apart(self.places):
             found = pulled_or_none(self.flat, cotangents, [*variables, *self.places], create_graph=live)
         full = [zeros_like(x) if g is None else g for x, g in zip([*variables, *self.places], found, strict=True)]

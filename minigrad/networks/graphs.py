@@ -8,8 +8,9 @@ Nothing is differentiated here. The function runs, and the engine's reverse pass
 observation; each operation that they execute is a node. So a picture of the network is a picture of what happened.
 
 What the Jvp network teaches: the first reverse pass computes g(v) = Jᵀ v from a made-up v; the second one differentiates g by v. g is
-linear in v, so the second pass needs no value that depends on v. Those nodes are **dangling**: computed, and needed by nobody. What the
-first pass computed from the input alone (the derivatives of the single operations, such as cos x for sin x) is needed and stays.
+linear in v, so the second pass needs no value that depends on v. Those nodes are **dangling**:
+computed, and never needed. What the first pass computed from the input alone (the derivatives of
+the single operations, such as cos x for sin x) is needed and stays.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ class Network:
         return found
 
     def cost(self, *, dangling: bool = True) -> Cost:
-        """What all nodes took together; with dangling=False, what they would take if nobody computed what nobody needs."""
+        """What all nodes took together; with dangling=False, what they would take if only needed
+        nodes were computed."""
         return reduce(add, (n.cost for n in self.nodes if dangling or not n.dangling), Cost())
 
     def __str__(self) -> str:

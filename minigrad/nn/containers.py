@@ -143,7 +143,7 @@ class Sequential(_Listed):
         return Sequential(*self, *others)
 
     def __mul__(self, times: int) -> Sequential:
-        """The same stages `times` times over; they share their parameters."""
+        """The stages repeated `times` times; the repetitions share their parameters."""
         if not isinstance(times, int):
             return NotImplemented
         if times < 1:

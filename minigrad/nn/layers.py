@@ -78,7 +78,7 @@ class Linear(Module):
     out_features = property(lambda self: self.out_dim)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         if self._init == "xavier":
             init.xavier_uniform_(self.weight)
             if self.bias is not None:
@@ -327,7 +327,7 @@ class _Conv(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         _reset(self.weight, self.bias, math.prod(self.weight.shape[1:]))
 
     def forward(self, x: Any) -> Tensor:

@@ -84,7 +84,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The same of logits."""
+    """Cross entropy of logits of one event."""
 
     function, settings = staticmethod(F.binary_cross_entropy_with_logits), {"weight": None, "reduction": "mean", "pos_weight": None}
 
@@ -171,7 +171,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """The same with any distance."""
+    """As `TripletMarginLoss`, with any distance."""
 
     function = staticmethod(F.triplet_margin_with_distance_loss)
     settings = {"distance_function": None, "margin": 1.0, "swap": False, "reduction": "mean"}  # noqa: RUF012

@@ -1,4 +1,5 @@
-"""Random numbers as operations without operands: so that what was drawn is recorded, and drawn anew, like everything else that is computed.
+"""Random numbers as operations without operands: so that draws are recorded, and repeated in a
+replay, like everything else that is computed.
 
 Each device has one generator, of its library; all operations of this file read it. A result never has a derivative.
 """
@@ -27,7 +28,8 @@ def generator(device: str = "cpu") -> Any:
 
 
 def seed(number: int) -> None:
-    """Begin anew with the stream of this seed (a whole number; a negative one counts from 2^64), on every device."""
+    """Start the stream of this seed (a whole number; a negative one counts from 2^64), on every
+    device."""
     global _seed
     try:
         _seed = operator.index(number) % 2**64
@@ -64,4 +66,5 @@ def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
 
 
 dropout_mask = constant("dropout_mask", _dropout_mask, shape="broadcast", random=True, cost=(1, 0, 2))
-"""In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn anew each time that it runs."""
+"""In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn again each time
+that it runs."""

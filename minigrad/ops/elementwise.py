@@ -301,7 +301,7 @@ ZEROS = 32_768
 
 @functools.lru_cache(2)
 def host_zeros(dtype: Any) -> Any:
-    """Zeros that nobody writes to."""
+    """Read-only zeros."""
     zeros = numpy.zeros(ZEROS, dtype)
     zeros.flags.writeable = False
     return zeros

@@ -248,7 +248,7 @@ def _gaps(w: Any) -> Any:
 
 
 def _divided(x: Any, gaps: Any) -> Any:
-    """x / gaps, and 0 where both are 0 (equal values whose vectors nobody asked about)."""
+    """x / gaps, and 0 where both are 0 (equal values whose vectors have no incoming gradient)."""
     return x / where((x == 0) & (gaps == 0), 1.0, gaps)
 
 

@@ -162,7 +162,7 @@ def split(n: int) -> tuple[int, int, int]:
 
 
 def ones_of(xp: Any, count: int, dtype: DType) -> Any:
-    """A vector of ones that nobody writes to."""
+    """A read-only vector of ones."""
     return _host_ones(count, dtype) if xp is numpy else xp.ones(count, dtype)
 
 

@@ -126,7 +126,7 @@ def _convolve_weight(xp: Any, x: Any, g: Any, *, stride: Sizes, padding: Pairs, 
 # ----------------------------------------------------------------------------- the same for stride 1, on the flattened padded image
 # Laid out flat, moving a window by one position is moving a pointer by one element. So a position of the kernel contributes the product of
 # a matrix w[:, :, position] with the whole image shifted by a fixed distance, and no window is ever copied. At the ends of rows the
-# products compute numbers that nobody reads.
+# products compute numbers that are never read.
 #
 # Few large products are faster than many small ones, so positions are stacked: those along the kernel's last axis as further rows of the
 # image (shifted before the product), those along the other axes as further rows of w (shifted when the results are added up). Where the
@@ -279,7 +279,8 @@ class _Lines:
 
     Each image gets a row of lines that begins and ends with the padding and has `stride` lines for each window. Then, over a whole tile of
     images, window number r begins at line r * stride, and `elements` can show element k of all windows as one slice: NumPy's loops are long
-    ones, even where the axis is the last one and short. A row may have more windows than there are; nobody reads what they hold.
+    ones, even where the axis is the last one and short. A row may have more windows than there are;
+    what they hold is never read.
     """
 
     def __init__(self, xp: Any, n: int, shape: Sizes, axis: int, size: int, stride: int, dilation: int, padding: tuple[int, int]) -> None:

@@ -58,7 +58,8 @@ def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, na
 
 def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
     with no_grad():
-        scale = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # an operation, not a decision in Python: a recorded step decides anew
+        # An operation, not a branch in Python: a recorded step recomputes it.
+        scale = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
         for g in gradients:
             g.mul_(scale)
 

@@ -67,7 +67,7 @@ class ChainedScheduler(_Several):
         self._note()
 
     def restart(self) -> None:
-        """Begin anew at epoch 0 with the initial rates."""
+        """Restart at epoch 0 with the initial rates."""
         for group, rate in zip(self.groups, self.base_lrs, strict=True):
             group["lr"] = rate
         for s in self._schedulers:
@@ -95,7 +95,7 @@ class SequentialLR(_Several):
         self.restart(self.last_epoch)
 
     def restart(self, epoch: int = 0) -> None:
-        """Begin anew with the initial rates."""
+        """Restart with the initial rates."""
         for s in self._schedulers:
             s.last_epoch = -1
         self.last_epoch = epoch

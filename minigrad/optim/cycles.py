@@ -53,7 +53,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().step(math.floor(self._place))
 
     def restart(self) -> None:
-        """Begin anew at epoch 0."""
+        """Restart at epoch 0."""
         self.step(0)
 
 

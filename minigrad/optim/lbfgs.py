@@ -20,8 +20,9 @@ Vector = list[Array]
 
 
 class LBFGS(Optimizer):
-    """Each `step(closure)` makes up to max_iter iterations, which call `closure` anew: it must clear the gradients, compute the loss, call
-    backward, and return the loss. Small problems in full batches converge in a few steps.
+    """Each `step(closure)` makes up to max_iter iterations, each of which calls `closure`: it must
+    clear the gradients, compute the loss, call backward, and return the loss. Small problems in
+    full batches converge in a few steps.
 
     max_eval: most calls of closure in a step (5/4 of max_iter by default); tolerance_grad, tolerance_change: a step ends early where the
     largest element of the gradient, or of a change (or the change of the loss), is smaller; history_size: how many changes are remembered;

@@ -35,7 +35,8 @@ class Optimizer:
     """
 
     scheduled: tuple[str, ...] = ()
-    """Settings that `numbers` hands on: a schedule may change them, and a compiled step (`mg.compile`) reads them anew in each run."""
+    """Settings that `numbers` hands on: a schedule may change them, and a compiled step
+    (`mg.compile`) reads them again in each run."""
 
     _stepped = False
     """Whether it has made a step, for schedules, which begin after the first one."""
@@ -60,7 +61,7 @@ class Optimizer:
         if not items:
             why = "A module's parameters are the tensors with requires_grad among its attributes."
             if isinstance(params, Iterator):
-                why = f"Either a generator that was used up before (call model.parameters() anew), or a module without any. {why}"
+                why = f"Either a generator that was used up before (call model.parameters() again), or a module without any. {why}"
             raise ValueError(f"{type(self).__name__}: got an empty list of parameters. {why}")
         for group in items if isinstance(items[0], dict) else [{"params": items}]:
             self.add_param_group(group)
@@ -96,7 +97,8 @@ class Optimizer:
                     p.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure`, if given, computes the loss anew first; its result is returned."""
+        """Update every parameter that has a gradient. `closure`, if given, recomputes the loss
+        first; its result is returned."""
         self._stepped = True
         loss = None
         if closure is not None:
@@ -222,7 +224,8 @@ def buffer(state: dict[str, Any], name: str, like: Array) -> Array:
 
 
 def _number(owner: str, name: str, value: Any) -> Any:
-    """A setting, with Python's number for a Tensor of one element: the rules compute with numbers, and nobody else can change them."""
+    """A setting, with Python's number for a Tensor of one element: the rules compute with numbers,
+    which cannot be changed from outside."""
     if isinstance(value, list | tuple):
         return type(value)(_number(owner, name, v) for v in value)
     if not isinstance(value, Tensor):

@@ -73,7 +73,7 @@ class LRScheduler:
         self._last_lr = [group["lr"] for group in self.groups]
 
     def restart(self) -> None:
-        """Begin anew at epoch 0 with the initial rates."""
+        """Restart at epoch 0 with the initial rates."""
         for group, rate in zip(self.groups, self.base_lrs, strict=True):
             group["lr"] = rate
         self.last_epoch = -1

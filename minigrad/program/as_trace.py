@@ -99,7 +99,7 @@ class _Writer:
             for root in dying.get(at, ()):
                 if root in self.ids and root not in program.constants and root not in program.inputs and root not in program.captured:
                     name = self.ids[root]
-                    say = f"Nobody reads {name} any more: its {self.facts.size[root]:,} bytes are free."
+                    say = f"{name} is no longer read: its {self.facts.size[root]:,} bytes are free."
                     self.steps.append(
                         {"phase": "free", "node": name, "edges": [], "reads": [], "writes": [], "free": [name], "formula": [], "say": say}
                     )

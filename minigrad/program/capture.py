@@ -1,9 +1,11 @@
 """A program as a CUDA graph: all kernel launches of a run recorded once, and started by one call from then on, without Python in between.
 
 A graph repeats the same kernels on the same addresses. So before each launch inputs are copied into fixed arrays, and the Python numbers
-that each run reads anew (an optimiser's rate, Adam's corrections) into one array of the device, all in one copy: nothing that may change
-is frozen. What the program writes (parameters, states) the graph writes in place; where one of them has moved to other memory (`p.data =
-…`, a loaded state), the graph is recorded anew. Results and gradients are copied out: nothing that a caller holds is overwritten.
+that each run reads again (an optimiser's rate, Adam's corrections) into one array of the device,
+all in one copy: nothing that may change is frozen. What the program writes (parameters, states) the
+graph writes in place; where one of them has moved to other memory (`p.data = …`, a loaded state),
+the graph is recorded again. Results and gradients are copied out: nothing that a caller holds is
+overwritten.
 
 What asks the device for values cannot be in a graph: shapes that depend on values, moves between devices. Random draws are refused too.
 
@@ -28,7 +30,8 @@ from .lower import shaped_by_values
 from .run import Replayer, fresh, interpret
 
 AT_MOST = 8
-"""Times that a graph is recorded anew because memory has moved; who moves it in each call is better off without a graph."""
+"""Times that a graph is recorded again because memory has moved; if it moves in each call, no graph
+is faster."""
 
 
 class CaptureError(ProgramError):
@@ -36,7 +39,8 @@ class CaptureError(ProgramError):
 
 
 class DeviceNumber:
-    """A Python number that each run reads anew (`source`, a NumberPlace), as a number in the device's memory: `array`, of shape ()."""
+    """A Python number that each run reads again (`source`, a NumberPlace), as a number in the
+    device's memory: `array`, of shape ()."""
 
     always = True
 

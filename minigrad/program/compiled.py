@@ -440,7 +440,7 @@ def _extra_counts(counts: list[tuple[Tensor, int]], program: Program, inputs: li
 def _mode_problem() -> str | None:
     """Why nothing can be replayed or recorded just now."""
     if modes.observation.listening:
-        return "somebody watches the engine (a recorder, a profiler, anomaly detection), who would see nothing of a replay"
+        return "an observer is active (a recorder, a profiler, anomaly detection), which would see nothing of a replay"
     if state.levels or state.batches or state.walk is not None:
         return "forward mode, vmap or a reverse pass is running around it"
     return None

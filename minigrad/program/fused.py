@@ -74,7 +74,7 @@ def expression(program: Program, instruction: Instruction, names: Mapping[int, s
     """An instruction as an expression in C; None for what cannot be in a kernel. names: of the values (default: v0, v1, …).
 
     Operands that are arrays have one dtype (the branches of `where` too), so nothing is converted
-    but by a bare name, as in `cast`. Python numbers, and those that each run reads anew, take the
+    but by a bare name, as in `cast`. Python numbers, and those that each run reads again, take the
     dtype of the arrays that they meet.
     """
     primitive, operands = instruction.primitive, instruction.operands
@@ -169,7 +169,8 @@ class Fused(Primitive):
 
 
 class _Chain:
-    """Instructions (their places in the program) that may become one kernel. open: nobody else has read one of their results yet."""
+    """Instructions (their places in the program) that may become one kernel. open: no instruction
+    outside has read one of their results yet."""
 
     __slots__ = ("kind", "members", "open")
 
@@ -180,9 +181,10 @@ class _Chain:
 def groups(program: Program) -> list[list[int]]:
     """Places of instructions that can run together, at the place of their last: chains of two or more, of one shape and device.
 
-    An instruction joins the chains whose results it reads. Whoever else reads one ends the chain, because the kernel must then have run.
-    So up to its last member nobody waits for a chain, and nothing that a member reads depends on the chain by another way: no order of
-    the program is broken. Views, draws, and what has no expression stay as they are.
+    An instruction joins the chains whose results it reads. Any other reader ends the chain, because
+    the kernel must then have run. So up to its last member no instruction waits for a chain, and
+    nothing that a member reads depends on the chain through an instruction outside it: the order of
+    the program is kept. Views, draws, and what has no expression stay as they are.
     """
     readers = _readers(program)
     chain_of: dict[int, _Chain] = {}
@@ -234,7 +236,7 @@ def fused(program: Program) -> Program:
     for at, instruction in enumerate(program.instructions):
         if at in last:
             reads, makes = _interface(program, last[at], readers)
-            if makes:  # else nobody needs it
+            if makes:  # else it is not needed
                 kernel = Fused(program, [program.instructions[m] for m in last[at]], reads, makes)
                 made.append(Instruction(kernel, tuple(reads), {}, tuple(makes), instruction.phase))
         elif at not in inside:

@@ -27,8 +27,8 @@ from ..errors import ProgramError
 class Type:
     """What is known of a value before it is computed: shape, dtype and device ("cpu", "cuda:0"). Equal types are equal and hash alike.
 
-    number: whether it is a Python number and no array: a captured one that each run reads anew (an optimiser's learning rate). Like a
-    `Literal` it takes the dtype of the array that it meets.
+    number: whether it is a Python number and no array: a captured one that each run reads again (an
+    optimiser's learning rate). Like a `Literal` it takes the dtype of the array that it meets.
     """
 
     __slots__ = ("_facts", "device", "dtype", "number", "shape")
@@ -204,8 +204,8 @@ class Program:
         return found
 
     def last_reads(self) -> list[int]:
-        """For each value the index of the last instruction that reads it: its own maker's where nobody does, and the number of
-        instructions for results and updates, which live on."""
+        """For each value the index of the last instruction that reads it: its own maker's where
+        none does, and the number of instructions for results and updates, which live on."""
         last = self.makers()
         for at, instruction in enumerate(self.instructions):
             for number in instruction.reads():

@@ -1,8 +1,9 @@
 """A program becomes straight-line Python: one line an instruction, results written into planned buffers, everything else gone.
 
-No dispatch, no checks, no wrapping, no graph: what remains is the sequence of NumPy calls that somebody would write by hand, and
-`program.source()` shows it. Windows into fixed buffers are made once, when the buffers are; values that need fresh memory are deleted
-after their last reader. Long programs are cut into parts, each a function, which hand values on in the list `v`.
+No dispatch, no checks, no wrapping, no graph: what remains is the sequence of NumPy calls that one
+would write by hand, and `program.source()` shows it. Windows into fixed buffers are made once, when
+the buffers are; values that need fresh memory are deleted after their last reader. Long programs
+are cut into parts, each a function, which hand values on in the list `v`.
 """
 
 from __future__ import annotations
@@ -270,7 +271,7 @@ class Lowered:
         for s in scratches:
             self.arena.give(s)
         self._release(at, dying, shared)
-        if number in roots:  # nobody reads it
+        if number in roots:  # it has no reader
             self.arena.give(slot)
         return lines
 
@@ -359,7 +360,8 @@ class Lowered:
         return not (narrow and instruction.primitive.accumulates)
 
     def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
-        """Give back the buffers that nobody reads after instruction `at`, but for the one that its result has taken over."""
+        """Give back the buffers that are not read after instruction `at`, but for the one that its
+        result has taken over."""
         makes = self.program.instructions[at].outputs
         for root in dying.get(at, ()):
             slot = self.slot_of.get(root)
@@ -377,7 +379,8 @@ class Lowered:
         return self._by_kind[key]
 
     def _seen(self, text: str, how: str) -> str:
-        """The same memory seen in another way (`.view('int32')`, `[:, 0]`): made once where the memory is fixed."""
+        """A view of the memory (`.view('int32')`, `[:, 0]`): made once where the memory is
+        fixed."""
         if text[0] == "v" and int(text[1:]) not in self._fixed:
             return text + how
         name = text + "".join(c if c.isalnum() else "_" for c in how).rstrip("_")

@@ -2,9 +2,9 @@
 
 A *root* is a value that owns memory; windows share the memory of their root and keep it alive. What is a window and what a copy depends on
 how arrays lie in memory, so these facts are not guessed: they are observed in a first, plain run (`Facts`), and hold for all runs with
-inputs of the same layout. Then one walk over the program finds each root's last reader; a buffer that nobody will read again is the next
-one to be written (`Arena`). Giving memory out greedily in program order is the linear scan of register allocators (Poletto and Sarkar
-1999).
+inputs of the same layout. Then one walk over the program finds each root's last reader; a buffer
+that will not be read again is the next one to be written (`Arena`). Giving memory out greedily in
+program order is the linear scan of register allocators (Poletto and Sarkar 1999).
 Bytes are those of the values that instructions make; inputs, captured values and constants belong to others.
 """
 
@@ -73,8 +73,7 @@ def owner_of(array: Array) -> Any:
 
 
 def overlap_key(array: Array) -> int:
-    """The same number for arrays that look into memory of one owner; 0 where that cannot be
-    told."""
+    """A number that arrays with memory of one owner share; 0 where the owner is unknown."""
     if array.base is None:
         return id(array)
     owner = owner_of(array)
@@ -104,7 +103,7 @@ def last_uses(program: Program, facts: Facts) -> list[int]:
 
 
 def deaths(program: Program, facts: Facts) -> dict[int, list[int]]:
-    """For each instruction the roots that nobody reads after it."""
+    """For each instruction the roots that are not read after it."""
     dying: dict[int, list[int]] = {}
     for root, at in enumerate(last_uses(program, facts)):
         if facts.root[root] == root and at >= 0:
@@ -156,7 +155,7 @@ class Arena:
     """
 
     ALIGNMENT = 64
-    MOST = 1_000  # pieces that are arranged anew: each is compared with all others
+    MOST = 1_000  # pieces that are rearranged: each is compared with all others
 
     def __init__(self) -> None:
         self.total = 0
@@ -201,7 +200,8 @@ class Arena:
         self._free.insert(at, (start, size))
 
     def arrange(self) -> None:
-        """Place all pieces anew if that makes the block smaller. Nothing is taken or given afterwards."""
+        """Place all pieces again if that makes the block smaller. Nothing is taken or given
+        afterwards."""
         if len(self.pieces) > self.MOST:
             return
         placed: list[tuple[int, Piece]] = []  # by offset

@@ -1,8 +1,9 @@
 """Make a program smaller without changing a bit of its results.
 
 Each pass takes a program and returns a new one. They are short because every value is assigned once: two instructions that read the same
-values with the same parameters make the same value, and an instruction whose values nobody reads can go. Random draws are never merged and
-never left out (each one moves the generator on, and so changes all later draws).
+values with the same parameters make the same value, and an instruction whose values are never read
+can be removed. Random draws are never merged and never left out (each one moves the generator on,
+and so changes all later draws).
 
 Sources: value numbering, J. Cocke 1970; dead code and constant folding as in any book on compilers.
 """
@@ -27,7 +28,8 @@ def simplified(program: Program) -> Program:
 
 
 def without_dead_code(program: Program) -> Program:
-    """Without instructions whose values nobody reads, and without constants and captured inputs that nobody needs."""
+    """Without instructions whose values are never read, and without unused constants and captured
+    inputs."""
     needed = {*program.kept(), *program.updates, *program.gradients}
     kept: list[Instruction] = []
     for instruction in reversed(program.instructions):

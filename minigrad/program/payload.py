@@ -7,7 +7,8 @@ raw payloads; so the backward pass is recorded by the same question, product by 
 Memory. A program has values only, nothing is overwritten in it. So that in-place operations can be recorded, each piece of memory knows
 which value it holds now: writing into it means that it holds another one. A window remembers the steps that lead to it; writing through a
 window makes the memory hold "the old value with that region replaced" (`scatter_view`), and a window that is read after its memory
-changed is read anew. This is the engine's own rule for views (design note 0004), applied to payloads.
+changed is read again. This is the engine's own rule for views (design note 0004), applied to
+payloads.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Recorded(Payload):
 
     @property
     def number(self) -> int:
-        """The number of the value that it has now (a window is read anew if its memory was overwritten)."""
+        """The number of the value that it has now (a window is read again if its memory was
+        overwritten)."""
         memory = self.memory
         if self._seen != memory.writes:
             number = memory.number
@@ -111,7 +113,7 @@ class Recorded(Payload):
     # ------------------------------------------------------------------------------------------------- what rules do with arrays
 
     def copy(self) -> Recorded:
-        """The same values in memory of their own, row-major as NumPy's `copy`."""
+        """A copy of the values in memory of their own, row-major as NumPy's `copy`."""
         array = self.array.copy()
         if is_immutable(array) or array.ndim < 2 or array.strides == self.array.strides:
             return Recorded(self.recorder, array, self.number)
@@ -119,13 +121,13 @@ class Recorded(Payload):
         return Recorded(self.recorder, array, laid.number)  # of its own: where axes have length 1, these reshapes are windows
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The same values in another dtype."""
+        """The values cast to another dtype."""
         if dtype == self.dtype:
             return self.copy() if copy else self
         return ew.cast(self, dtype=dtype)
 
     def reshape(self, *shape: Any) -> Any:
-        """The same values in another shape; one size may be -1."""
+        """The values in another shape; one size may be -1."""
         sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         known = math.prod(n for n in sizes if n != -1)
         return reshape(self, shape=tuple(self.size // known if n == -1 else n for n in sizes))
@@ -225,8 +227,9 @@ class Recorded(Payload):
 
 
 class RunTimeNumber:
-    """A Python number that each run of the program reads anew. It can be an operand of an operation with arrays and nothing else: what
-    Python computed from it would be the same in each run, so that is an error."""
+    """A Python number that each run of the program reads again. It can be an operand of an
+    operation with arrays and nothing else: what Python computed from it would be the same in each
+    run, so that is an error."""
 
     __slots__ = ("number", "value")
 

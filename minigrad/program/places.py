@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class Place(Protocol):
     """name: what the program calls it; array: the payload that lies there now; always: captured even if the program does not write it;
-    owner: the tensor to which it belongs (None: to nobody)."""
+    owner: the tensor to which it belongs (None: to no tensor)."""
 
     name: str
     always: bool
@@ -53,7 +53,7 @@ class TensorPlace:
         overwrite_payload(self.tensor, values)
 
     def written(self) -> None:
-        """Count that somebody else (a CUDA graph) has overwritten it."""
+        """Count that a CUDA graph has overwritten it."""
         memory_version(self.tensor).count += 1
 
 
@@ -83,7 +83,7 @@ class GradientPlace:
         overwrite_payload(self.leaf.stored_grad, values)
 
     def written(self) -> None:
-        """Count that somebody else has overwritten it."""
+        """Count that it was overwritten from outside."""
         assert self.leaf.stored_grad is not None
         memory_version(self.leaf.stored_grad).count += 1
 
@@ -118,12 +118,12 @@ class StatePlace:
         self.state[self.name][...] = values
 
     def written(self) -> None:
-        """Nobody counts."""
+        """No version is counted."""
 
 
 class UpdateNumbers:
-    """The Python numbers of one parameter's update (`Optimizer.numbers`): computed anew before each
-    run, and counted once it has run.
+    """The Python numbers of one parameter's update (`Optimizer.numbers`): computed again before
+    each run, and counted once it has run.
 
     fixed: what the parameter's state held besides arrays when this was made and `numbers` did not
     change, which the rule may read.
@@ -171,7 +171,8 @@ class UpdateNumbers:
 
 
 class NumberPlace:
-    """A Python number that each run reads anew: one of an update's. In a program that was loaded from a file it is `value`."""
+    """A Python number that each run reads again: one of an update's. In a program that was loaded
+    from a file it is `value`."""
 
     always = True
 
@@ -193,4 +194,4 @@ class NumberPlace:
         raise ProgramError(f"{self.name} is a Python number, which a program only reads.")
 
     def written(self) -> None:
-        """Nobody writes it."""
+        """It is never written."""

@@ -43,9 +43,10 @@ def trace(function: Callable[..., Any], *examples: Any, backward: bool = False, 
     """The Program of `function(*examples)`, which runs once.
 
     examples: tensors, nested in tuples, lists and dicts; other plain values (numbers, strings, None) become part of the program. Tensors
-    that the function finds elsewhere are constants of the program, or captured inputs (read anew in each run) if they require grad or are
-    written to. backward: differentiate the result (one number) too; the program then returns `(result, gradients)`, a dict by the names of
-    the inputs that require grad and of the captured leaves. simplify: remove dead code and repeated
+    that the function finds elsewhere are constants of the program, or captured inputs (read again
+    in each run) if they require grad or are written to. backward: differentiate the result (one
+    number) too; the program then returns `(result, gradients)`, a dict by the names of the inputs
+    that require grad and of the captured leaves. simplify: remove dead code and repeated
     computations (bit-identical). name: of the program, else the function's.
 
     Raises ProgramError for what cannot be recorded: vmap inside the function, a trace within a trace, arguments that are no tensors.
@@ -171,8 +172,9 @@ class Recorder:
                 self._leaf_of[id(tensor.stored_grad)] = tensor
 
     def capture_world(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
-        """These tensors (with names) are all that the function can find outside: each is read anew in every run, whatever it is used for.
-        Call it before recording, and `lift_world` when recording has begun."""
+        """These tensors (with names) are all that the function can find outside: each is read again
+        in every run, whatever it is used for. Call it before recording, and `lift_world` when
+        recording has begun."""
         for name, tensor in tensors:
             self._world[id(tensor)] = tensor
             self._note_outside(name, tensor)
@@ -195,7 +197,8 @@ class Recorder:
     @contextmanager
     def update(self, optimizer: Any, param: Tensor, group: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """An optimiser's rule runs inside, with the settings that this gives: the arrays of its state are captured, so that each replay
-        goes on from where the last one left, and the numbers of the step (`Optimizer.numbers`) are read anew in each.
+        goes on from where the last one left, and the numbers of the step (`Optimizer.numbers`) are
+        read again in each.
 
         Raises ProgramError if the rule itself changes numbers in the state, which would be frozen, or makes its state only now: then the
         first step differs from all later ones.
@@ -537,8 +540,8 @@ class Recorder:
         return place is not None
 
     def _forget(self) -> None:
-        """Let go of everything from outside: payloads refer to their recorder and their memory to them, and so they would keep it until the
-        cycle collector comes."""
+        """Drop all references to what is outside: payloads refer to their recorder and their memory
+        to them, and so they would keep it until the cycle collector runs."""
         self._lifted, self._states, self._memories, self.known = [], [], [], {}
         for table in (self._outside, self._known, self._payloads, self._places, self._grads, self._world, self._leaf_of, self._before):
             table.clear()

@@ -2,7 +2,8 @@
 
 A recorded program is right as long as Python would do the same again. What Python does depends on what the function reads: variables of its
 closure and its module, attributes, settings, lists. `World` walks all that can be reached from the function and from the objects among its
-arguments, and remembers it: tensors (which a program reads anew in each run) and everything else (which it does not).
+arguments, and remembers it: tensors (which a program reads again in each run) and everything else
+(which it does not).
 
     world = World([("step", step)])
     world.difference()        # None, or "lr was 0.1, is 0.05"
@@ -59,7 +60,7 @@ OUR_EFFECTS = {
     "set_random_state": "sets the random numbers",
     "set_default_dtype": "sets a dtype",
 }
-"""The same of this library's."""
+"""This library's functions with side effects, and what they do."""
 BY_NAME = frozenset(("globals", "locals", "eval", "exec", "__import__"))
 """Python's own functions that find variables which the code does not name."""
 DYNAMIC = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "__getattribute__"))
@@ -343,7 +344,8 @@ class World:
             self._watch(name, wanted, lambda: [found.get(n, _MISSING) for n in wanted])
 
     def _optimizer(self, name: str, optimizer: Optimizer) -> None:
-        """Its settings. Its state changes with each step, and programs read it anew; rates on a schedule likewise."""
+        """Its settings. Its state changes with each step, and programs read it again; rates on a
+        schedule likewise."""
         self.optimizers.append(optimizer)
         groups = [*optimizer.param_groups, optimizer.defaults]
         for group in groups:
@@ -464,7 +466,7 @@ def _is_library_module(module: types.ModuleType) -> bool:
 
 
 def _hooks(node: Any) -> bool:
-    """Whether somebody waits for this leaf's gradient."""
+    """Whether a hook waits for this leaf's gradient."""
     return node is not None and bool(node.hooks or node.has_post_hooks)
 
 

@@ -10,7 +10,7 @@
             history["loss"].append(loss.item())
 
 Whatever ends this program, Ctrl-C, a power cut or `kill -9`, starting it again goes on at the epoch that was not finished, and in the end
-parameters, optimiser and history are, bit for bit, those of a run that nobody disturbed.
+parameters, optimiser and history are, bit for bit, those of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class epochs:
     """Iterates over the numbers 0, 1, … of the epochs still to do, out of `count`, with a progress bar.
 
     save: the file that holds the run. If it exists, all parts are set to what it holds, and the epochs in it are not repeated; then it is
-    written anew before the first epoch, after each, and, with batches=n, after each n batches of the DataLoader among the parts.
-    Without `save` there is a bar and nothing else.
+    rewritten before the first epoch, after each, and, with batches=n, after each n batches of the
+    DataLoader among the parts. Without `save` there is a bar and nothing else.
     parts: all that the loop changes, by keyword: model=…, optimizer=…, scheduler=…, loader=…, history=… (see training/parts.py for
     what a part can be). Random numbers of minigrad, NumPy and Python are always saved.
     every: save after each so many epochs only (and after the last). show: the bar, as in `progress`.

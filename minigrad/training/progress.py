@@ -21,10 +21,12 @@ PAUSE = 10.0
 def progress(
     items: Iterable[Any], *, total: int | None = None, unit: str = "step", label: str = "", show: bool | None = None
 ) -> Iterator[Any]:
-    """The same items, with a bar that says how many there were, how many will come, and when the last one will be done.
+    """Iterate over the items, with a bar that says how many there were, how many will come, and
+    when the last one will be done.
 
     total: how many there are (default: `len(items)` where that is known); unit: what one is called; label: what stands before the bar.
-    show: True and False say whether to show anything; None shows it where somebody can watch: on a terminal and in a notebook.
+    show: True and False say whether to show anything; None shows it where it can be seen: on a
+    terminal and in a notebook.
     """
     known = len(items) if isinstance(items, Sized) else None
     bar = Bar(known if total is None else total, 0, unit, label, show)
@@ -102,7 +104,8 @@ def stream() -> TextIO:
 
 
 def watched() -> bool:
-    """Whether somebody can watch a bar: standard error is a terminal, or this is a notebook that does not run for a page."""
+    """Whether a bar can be seen: standard error is a terminal, or this is a notebook that does not
+    run for a page."""
     if in_notebook():
         return not runs_for_a_page()
     return bool(getattr(sys.stderr, "isatty", lambda: False)())

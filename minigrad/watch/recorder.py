@@ -85,7 +85,7 @@ class Recorder:
         self.map = SourceMap(f, source)
         self._level = level
         self._most = most
-        self._root = modes.observation.event  # the trace itself may run inside an operation that somebody watches
+        self._root = modes.observation.event  # the trace may itself be observed
         self._birth = next_sequence_number()  # older nodes were made before the traced function ran
         self._taken = set(labels)
         self._by_id: dict[str, dict[str, Any]] = {}
@@ -481,8 +481,9 @@ class Recorder:
         name = self._name_of(out)
         assert name is not None
         tangent = out.tangents[self._level]
-        # Nobody differentiates our own tangents. Their history would tie an operation that keeps its result (exp) to itself, in a ring that
-        # only the cycle collector frees, at some time or other: what is thrown away is to die there and then, in every run.
+        # The recorder's tangents are never differentiated. Their history would tie an operation
+        # that keeps its result (exp) to itself, in a cycle that only the cycle collector frees, at
+        # an arbitrary time: what is thrown away must be freed at once, in every run.
         out.tangents[self._level] = wrap(tangent.array, None, tangent.tangents)
         sources = [
             (slot, a, a.tangents[self._level], call.operands[slot])
@@ -586,15 +587,17 @@ class Recorder:
         self._drop()
 
     def _free(self, names: list[str]) -> None:
-        """The last step says whose values are let go; those that were before are not named again."""
+        """The last step says whose values are freed; those that were freed before are not named
+        again."""
         gone = [name for name in names if name in self._keeping]
         self._keeping.difference_update(gone)
         if gone:
             self.steps[-1].setdefault("free", []).extend(gone)
 
     def _bury(self) -> None:
-        """What the engine has let go since the last step: operations whose results the function has thrown away, with what they kept; and
-        what a reverse pass inside the function kept for itself alone."""
+        """What the engine has freed since the last step: operations whose results the function has
+        thrown away, with what they kept; and what a reverse pass inside the function kept for
+        itself alone."""
         places = [(name, self._place_of(name)) for name in self._walked]
         through = [name for name, node in places if isinstance(node, OpNode) and node.saved is None and not node.versions]
         self._free(self._dead + through)
@@ -607,12 +610,13 @@ class Recorder:
             self.steps[-1].setdefault("drops", []).extend(dropped)
 
     def _ended(self, names: list[str], region: list[str], arguments: list[Any], again: list[tuple[Any, str]]) -> list[str]:
-        """A checkpoint's end: what its operations kept is let go; the arguments are held, to compute it again from. Returns their names."""
+        """A checkpoint's end: what its operations kept is freed; the arguments are held, to compute
+        it again from. Returns their names."""
         self._keeping.difference_update(names)
         held = [a for a in arguments if isinstance(a, Tensor)]
         known = [self._found(a) or next((name for array, name in again if array is a.array), None) for a in held]
         holds = [name for name in dict.fromkeys(known) if name is not None]
-        said = f"what {', '.join(names)} kept for the reverse pass is let go, to be" if names else f"{', '.join(region)} can be"
+        said = f"what {', '.join(names)} kept for the reverse pass is freed, to be" if names else f"{', '.join(region)} can be"
         said = f"The checkpoint ends: {said} computed again" + (f" from {', '.join(holds)}." if holds else ".")
         more = ({"free": names} if names else {}) | ({"holds": holds} if holds else {})
         self._step("free", region[-1], [], [], [], [], said, **more)

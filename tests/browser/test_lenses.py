@@ -46,7 +46,7 @@ def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):
             before = re.search(r"where (\w+) was", step["say"])[1]
             assert f"{step['node']} is written where {before} was." in said
         if step["phase"] == "free":
-            assert f"Nobody reads {step['node']} any more." in said
+            assert f"No longer read: {step['node']}." in said
             assert now == "v", "a Program has no adjoints, so nothing there is purple"
     assert reused >= 3
     axe(visit.page, "html")

@@ -468,7 +468,7 @@ def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
 def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_is_kept(show):
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"))
     square, words = viewer.locator(".mg-node .mg-kept:visible"), viewer.locator(".mg-left figcaption")
-    assert "keeps values for the reverse pass" in words.inner_text() and "let go" in words.inner_text()
+    assert "keeps values for the reverse pass" in words.inner_text() and "freed" in words.inner_text()
     assert square.count() == 0, "nothing is computed yet"
     to(viewer, 3)
     assert square.count() == 1

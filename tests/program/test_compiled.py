@@ -607,7 +607,8 @@ def test_arguments_and_results_that_no_program_has() -> None:
 
 
 def test_hooks_and_observers() -> None:
-    """A hook on a leaf is seen when it comes and when it goes; while somebody watches the engine, it runs as itself."""
+    """A hook on a leaf is seen when it comes and when it goes; while the engine is observed, it
+    runs eagerly."""
     w = mg.ones(2, requires_grad=True)
     calls = []
 
@@ -647,7 +648,7 @@ def test_hooks_and_observers() -> None:
         def end(self, event: Any) -> None: ...
 
     watcher = Watcher()
-    with modes.observing(watcher), pytest.warns(EagerWarning, match="somebody watches"):
+    with modes.observing(watcher), pytest.warns(EagerWarning, match="an observer is active"):
         compiled()
     assert watcher.events > 2
     compiled()

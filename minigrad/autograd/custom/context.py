@@ -107,7 +107,7 @@ class FunctionCtx:
             return self._kept
         if self._saved is None:
             raise GraphFreedError(
-                f"{self._name}: the tensors saved for backward were let go after the first backward pass through this graph. "
+                f"{self._name}: the tensors saved for backward were freed after the first backward pass through this graph. "
                 "Call that pass with retain_graph=True to walk the graph again; in a loop, make sure that each round builds its own graph."
             )
         node = self._node()

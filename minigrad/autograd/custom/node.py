@@ -147,7 +147,7 @@ class FunctionNode(Node):
         return parts
 
     def _cotangents(self, slots: Sequence[Any]) -> list[Tensor | None]:
-        """One tensor per result; zeros (or None) for results that nobody used."""
+        """One tensor per result; zeros (or None) for results that were not used."""
         known = next(s for s in slots if s is not None)
         like = known.array if isinstance(known, Tensor) else known
         out: list[Tensor | None] = []
@@ -216,7 +216,8 @@ class FunctionNode(Node):
 
 
 class SecondTimeNode(Node):
-    """Stands behind a gradient whose rule was marked `once_differentiable`: it complains when somebody differentiates through it."""
+    """Stands behind a gradient whose rule was marked `once_differentiable`: it raises when it is
+    differentiated."""
 
     __slots__ = ("function_name",)
 

@@ -123,7 +123,8 @@ def _check_results(name: str, ctx: FunctionCtx, results: Sequence[Any]) -> None:
 
 
 def _output(name: str, ctx: FunctionCtx, args: Sequence[Any], node: FunctionNode | None, index: int, result: Tensor) -> Tensor:
-    """A result in its place in the graph: the tensor itself, or an alias of it where the tensor belongs to somebody else."""
+    """A result in its place in the graph: the tensor itself, or an alias of it where the tensor has
+    a history of its own."""
     place = node.place(index) if node is not None and may_have_history(ctx, result) else None
     if contains(ctx._dirty, result):
         assign(result, wrap(result.array, place), f"{name} (mark_dirty)")
@@ -175,8 +176,8 @@ class FunctionView:
     """The only step from a base to a view that a Function returned: the Function's own result, as long as the base's history is what it was
     then.
 
-    Views of ordinary operations derive their history anew after an in-place change by replaying their steps; that would go around the
-    user's backward.
+    Views of ordinary operations rebuild their history after an in-place change by replaying their
+    steps; that would bypass the user's backward.
     """
 
     __slots__ = ("array", "base_place", "function_name", "place", "tangents")

@@ -34,7 +34,7 @@ def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
 
 
 def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
-    """The same with three spatial axes."""
+    """As `conv2d`, with three spatial axes."""
     return convolution(input, weight, bias, stride, padding, dilation, groups, 3)
 
 

@@ -162,8 +162,8 @@ def _of_bags(rows: Tensor, counted: Tensor, bag: Tensor, bags: int, mode: str) -
     largest = scatter_extreme(lowest, seen, index=place, largest=True)[bag]
     has_it = counted & ((seen == largest) | (functions.isnan(seen) & functions.isnan(largest)))
     numbers = where(has_it, arange(n, device=device).unsqueeze(-1), n)
-    nobody = functions.full((bags, width), n, dtype=backend.int64, device=device)
-    first = scatter_extreme(nobody, numbers, index=place, largest=False)
+    no_row = functions.full((bags, width), n, dtype=backend.int64, device=device)
+    first = scatter_extreme(no_row, numbers, index=place, largest=False)
     return where(first < n, rows[clamp(first, 0, n - 1), arange(width, device=device)], 0.0)
 
 

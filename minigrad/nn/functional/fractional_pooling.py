@@ -35,7 +35,7 @@ def fractional_max_pool2d(
     kernel_size, output_size: of the window and of the result, one number or two. output_ratio: instead of output_size, the share of each
     axis, between 0 and 1 (sizes are rounded down). return_indices: the places in the flattened image too (int64). _random_samples: the
     numbers in [0, 1) that place the windows, (N, C, 2) with N = 1 for one image, for columns and for rows; of more examples the first
-    count. Drawn anew in each call if there are none.
+    count. Drawn in each call if there are none.
 
     The first of equal elements in row-major order gets the derivative. Raises ShapeError where kernel and result are larger than the image
     allows (k + m − 1 ≤ n), ValueError unless exactly one of output_size and output_ratio is given.

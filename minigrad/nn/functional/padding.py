@@ -1,4 +1,4 @@
-"""More room at the ends of axes: zeros, a number, the edge, the mirrored axis, or the axis again."""
+"""Padding at the ends of axes: zeros, a number, the edge, the mirrored axis, or the axis again."""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 

@@ -76,7 +76,7 @@ export const TEXTS = {
     operation: "{n} operation",
     press_open: "Enter: open it",
     keptMark: "keeps values for the reverse pass",
-    freedMark: "let go",
+    freedMark: "freed",
     seeded: "{mode}, seed",
     openAll: "Open all",
     closeAll: "Close all",
@@ -146,25 +146,25 @@ export const TEXTS = {
     values: "{n} values",
     memoryNow: "Kept for the reverse pass: {bytes} in {values} (at most {peak}, after step {at}).",
     memoryRead: "This step reads {names}.",
-    memoryFree: "Let go: what {names} kept.",
+    memoryFree: "Freed: what {names} kept.",
     memoryMore: "and {n} more",
     memoryPlot: "{n} kept values; at most {peak}, after step {at}",
-    memoryKept: "This Trace lets nothing go: the pass kept its values for another one.",
+    memoryKept: "This Trace frees nothing: the pass kept its values for another one.",
     memoryAgain: "Computed again, and kept once more: {names}.",
-    memoryGone: "Let go at the checkpoint's end: what {names} kept. It will be computed again.",
+    memoryGone: "Freed at the checkpoint's end: what {names} kept. It will be computed again.",
     memoryDrop: "The checkpoint is over, and holds no longer: {names}.",
     buffersWhat:
       "Steps to the right, addresses downwards: each box is a value, as long as it lives, at its " +
-      "place in the buffers. Above: bytes alive, and (dashed) without letting anything go.",
+      "place in the buffers. Above: bytes alive, and (dashed) without freeing anything.",
     buffersPlot: "{values} share {pieces} places in {bytes} of buffers",
     buffersNow: "Alive: {bytes} in {values} (at most {peak}, after step {at}).",
     buffersReuse: "{node} is written where {before} was.",
-    buffersFree: "Nobody reads {names} any more.",
+    buffersFree: "No longer read: {names}.",
     buffersList: "Which values lie where, one after another",
     atByte: "Byte {at}:",
     buffersTotals:
       "Buffers: {buffers}. Without using places again: at most {unplanned} alive at once; {all} " +
-      "if nothing were let go.",
+      "if nothing were freed.",
     arraysNone: "This step touches nothing.",
     heatSample: "{shown} of {size} elements, evenly spaced; small squares are negative.",
     ask: "What will the {column} of {node} be?",
@@ -548,7 +548,7 @@ export const TEXTS = {
 };
 
 // t(name, values): a text with its blanks filled in. t.foreign: whether the Trace's own English
-// sentences must be said anew.
+// sentences must be rebuilt.
 export function translator(lang) {
   const found = TEXTS[lang]
       ? lang
